@@ -1,0 +1,13 @@
+package aten
+
+// families lists all operator tables. An operator lives in exactly one of them.
+func families() [][]Op {
+	return [][]Op{
+		arithmeticOps, compareOps, bitwiseOps, unaryOps, activationOps, specialOps, lossOps, complexOps,
+		reductionOps, scanOps, sortOps,
+		viewOps, copyOps, creationOps, joinOps, indexOps, scatterOps, padOps,
+		matmulOps, linalgOps, fftOps, distanceOps,
+		convOps, poolOps, normOps, attentionOps, rnnOps, resampleOps, embeddingOps,
+		quantizedOps, visionOps, randomOps, scalarOps, assertOps, foreachOps, miscOps,
+	}
+}

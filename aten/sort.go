@@ -1,0 +1,3 @@
+package aten
+
+var sortOps = []Op{}
