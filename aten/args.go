@@ -506,3 +506,18 @@ func parseAtom(d string) (any, error) {
 	}
 	return nil, fmt.Errorf("default value %q", d)
 }
+
+// ConvertArg turns v into the Go type that [Args] promises for parameter i, or refuses it.
+func (op *Op) ConvertArg(i int, v any) (x any, err error) {
+	defer guard(op, &err)
+	return convertArg(&op.schema.Params[i], v), nil
+}
+
+// Default is the default value of parameter i; a parameter without one that is not optional is a refusal.
+func (op *Op) Default(i int) (x any, err error) {
+	defer guard(op, &err)
+	if p := &op.schema.Params[i]; !p.HasDefault && !p.Type.Opt {
+		FailType("%s() is missing value for argument '%s'", op.schema.Name(), p.Name)
+	}
+	return op.defaults[i], nil
+}

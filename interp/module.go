@@ -1,0 +1,363 @@
+package interp
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/pt2go/pt2/aten"
+	"github.com/pt2go/pt2/export"
+	"github.com/pt2go/pt2/internal/pool"
+	"github.com/pt2go/pt2/tensor"
+)
+
+// Options configure a [Module]. The zero value is the default.
+type Options struct {
+	// Eager turns planned mode off.
+	Eager bool
+	// Pool splits the work of one call; nil takes the process-wide default.
+	Pool *pool.Pool
+	// Registry has the operators; nil takes the built-in ones.
+	Registry *aten.Registry
+	// NoGuards leaves out the recorded guards; NoInputChecks also the checks of sizes and ranges.
+	NoGuards, NoInputChecks bool
+	// Seed starts the random number generator, as torch.manual_seed does.
+	Seed uint64
+	// CheckMeta compares every value with the dtype, sizes and strides that the archive records. It implies Eager.
+	CheckMeta bool
+}
+
+// Module is a program ready to run. Run may be called from any number of goroutines: calls of a program that changes its own
+// buffers (or draws random numbers) take turns, as they see each other's changes; all other calls run side by side.
+type Module struct {
+	prog     *export.Program
+	opts     Options
+	reg      *aten.Registry
+	code     *code
+	users    []int        // graph inputs that the caller gives, in order
+	mutable  map[int]bool // graph inputs whose memory runs may write
+	random   bool
+	inputs   inputChecker
+	shared   *shared
+	mu       sync.Mutex // held by a run of a stateful program
+	state    *state
+	rand     *aten.Generator
+	stateful bool
+}
+
+// inputChecker decides whether a call's leaves fit the program and gives the values of its symbols.
+type inputChecker interface {
+	Check(leaves []any) (map[string]int64, error)
+}
+
+// New makes a program ready. Operators that are missing are reported all at once by a [*MissingError].
+func New(p *export.Program, opts Options) (*Module, error) {
+	reg := opts.Registry
+	if reg == nil {
+		reg = aten.Builtin()
+	}
+	c := &compiler{reg: reg, missing: map[string][]string{}}
+	k, err := c.compile(p.Graph())
+	if err != nil {
+		return nil, err
+	}
+	if err := c.err(); err != nil {
+		return nil, err
+	}
+	m := &Module{prog: p, opts: opts, reg: reg, code: k, shared: newShared(), rand: aten.NewGenerator(opts.Seed)}
+	m.opts.Eager = opts.Eager || opts.CheckMeta
+	sig := p.Signature()
+	if len(sig.Inputs) != len(p.Graph().Inputs) || len(sig.Outputs) != len(p.Graph().Outputs) {
+		return nil, fmt.Errorf("interp: the signature has %d inputs and %d outputs, the graph %d and %d",
+			len(sig.Inputs), len(sig.Outputs), len(p.Graph().Inputs), len(p.Graph().Outputs))
+	}
+	m.mutable = mutatedInputs(k)
+	for i := range sig.Inputs {
+		if sig.Inputs[i].Kind == export.UserInput {
+			m.users = append(m.users, i)
+		}
+	}
+	if err := m.markTargets(); err != nil {
+		return nil, err
+	}
+	m.random = drawsRandom(k)
+	if m.state, err = newState(p, sig, m.mutable); err != nil {
+		return nil, err
+	}
+	m.stateful = len(m.state.owned) > 0 || m.random
+	if m.inputs, err = newInputChecker(p, opts); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// markTargets adds the buffers and parameters that mutation outputs update to what runs may write.
+func (m *Module) markTargets() error {
+	sig := m.prog.Signature()
+	for _, o := range sig.Outputs {
+		var kind export.InputKind
+		switch o.Kind {
+		case export.BufferMutation:
+			kind = export.Buffer
+		case export.ParameterMutation:
+			kind = export.Parameter
+		default:
+			continue
+		}
+		i := m.inputOf(kind, o.Target)
+		if i < 0 {
+			return fmt.Errorf("interp: output %s updates %q, which is no input of the graph", o.Arg.ArgName(), o.Target)
+		}
+		m.mutable[i] = true
+	}
+	return nil
+}
+
+func (m *Module) inputOf(kind export.InputKind, target string) int {
+	for i, s := range m.prog.Signature().Inputs {
+		if s.Kind == kind && s.Target == target {
+			return i
+		}
+	}
+	return -1
+}
+
+func drawsRandom(k *code) bool {
+	found := false
+	k.each(func(s *step) { found = found || (s.op != nil && s.op.Tags&aten.Random != 0) })
+	return found
+}
+
+// each visits all steps, those of subgraphs included.
+func (k *code) each(f func(s *step)) {
+	for i := range k.steps {
+		f(&k.steps[i])
+		for _, r := range k.steps[i].args {
+			if sub, ok := r.val.(*code); ok {
+				sub.each(f)
+			}
+		}
+	}
+}
+
+// Program is the program that m runs.
+func (m *Module) Program() *export.Program { return m.prog }
+
+// Stateful reports that calls change buffers or draw random numbers, so that they take turns.
+func (m *Module) Stateful() bool { return m.stateful }
+
+// Instance makes another module over the same program, plans and weights, with buffers of its own in their initial state and
+// a generator of its own.
+func (m *Module) Instance() (*Module, error) {
+	st, err := newState(m.prog, m.prog.Signature(), m.mutable)
+	if err != nil {
+		return nil, err
+	}
+	return &Module{prog: m.prog, opts: m.opts, reg: m.reg, code: m.code, users: m.users, mutable: m.mutable, random: m.random,
+		inputs: m.inputs, shared: m.shared, state: st, rand: aten.NewGenerator(m.opts.Seed), stateful: m.stateful}, nil
+}
+
+// Seed restarts the random number generator, as torch.manual_seed does.
+func (m *Module) Seed(seed uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.rand.Seed(seed)
+}
+
+// Reset puts all buffers back to their initial contents and restarts the generator.
+func (m *Module) Reset() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.state.reset()
+	m.rand.Seed(m.opts.Seed)
+}
+
+// Run calls the program on flat inputs: the leaves of (args, kwargs) in order, each a *tensor.Tensor, int64, int, float64,
+// bool, string or nil. It gives the flat outputs in the same forms. Inputs that the program changes in place are changed.
+// The outputs are the caller's; they share memory with an input only where PyTorch's would.
+func (m *Module) Run(ctx context.Context, inputs ...any) (outputs []any, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			outputs, err = nil, &PanicError{Value: r}
+		}
+	}()
+	in, err := normalize(inputs)
+	if err != nil {
+		return nil, err
+	}
+	if m.stateful {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+	}
+	symbols, err := m.inputs.Check(in)
+	if err != nil {
+		return nil, err
+	}
+	if !m.opts.Eager {
+		out, done, err := m.runPlanned(ctx, in)
+		if done || err != nil {
+			return out, err
+		}
+	}
+	return m.runEager(ctx, in, symbols)
+}
+
+// PanicError is a fault of this library that surfaced while a program ran.
+type PanicError struct{ Value any }
+
+// Error gives what was recovered.
+func (e *PanicError) Error() string { return fmt.Sprintf("interp: internal error: %v", e.Value) }
+
+func normalize(inputs []any) ([]any, error) {
+	out := make([]any, len(inputs))
+	for i, x := range inputs {
+		switch x := x.(type) {
+		case nil, int64, float64, bool, string, complex128:
+			out[i] = x
+		case int:
+			out[i] = int64(x)
+		case float32:
+			out[i] = float64(x)
+		case *tensor.Tensor:
+			if x == nil {
+				break
+			}
+			out[i] = x
+		default:
+			return nil, fmt.Errorf("interp: input %d is a %T; give a *tensor.Tensor, int64, float64, bool, string or nil", i, x)
+		}
+	}
+	return out, nil
+}
+
+// runEager goes node by node.
+func (m *Module) runEager(ctx context.Context, in []any, symbols map[string]int64) ([]any, error) {
+	r := &runner{ctx: ctx, build: aten.NewBuild(&aten.Eager{Pool: m.opts.Pool, Rand: m.rand}, m.reg)}
+	if ctx.Done() != nil {
+		r.build.Ctx = ctx
+	}
+	if m.opts.CheckMeta {
+		r.onValue = newMetaChecker(symbols).check
+	}
+	args, err := m.graphInputs(in)
+	if err != nil {
+		return nil, err
+	}
+	out, err := r.run(m.code, args)
+	if err != nil {
+		return nil, err
+	}
+	return m.finish(r.build, args, out)
+}
+
+// graphInputs puts the caller's leaves and the state in graph order.
+func (m *Module) graphInputs(in []any) ([]any, error) {
+	if len(in) != len(m.users) {
+		return nil, fmt.Errorf("interp: the program takes %d inputs, got %d", len(m.users), len(in))
+	}
+	args := make([]any, len(m.code.graph.Inputs))
+	for i, v := range m.state.values {
+		if v != nil {
+			args[i] = v
+		}
+	}
+	for j, i := range m.users {
+		args[i] = in[j]
+		if t, ok := in[j].(*tensor.Tensor); ok {
+			args[i] = aten.FromTensor(t)
+		}
+	}
+	return args, nil
+}
+
+// finish writes mutation outputs back and gives the user's outputs.
+func (m *Module) finish(b *aten.Build, args, out []any) ([]any, error) {
+	sig := m.prog.Signature()
+	var user []any
+	updated := map[*aten.Value]*aten.Value{}
+	for i, o := range sig.Outputs {
+		switch o.Kind {
+		case export.BufferMutation, export.ParameterMutation, export.UserInputMutation:
+			target, err := m.mutationTarget(&o, args)
+			if err != nil {
+				return nil, err
+			}
+			v, ok := out[i].(*aten.Value)
+			if !ok {
+				return nil, fmt.Errorf("interp: output %s updates %q with %T", o.Arg.ArgName(), o.Target, out[i])
+			}
+			if v != target {
+				if _, err := b.Do(b.Reg.Lookup("aten.copy_.default"), &aten.Args{Op: b.Reg.Lookup("aten.copy_.default"), V: []any{target, v, false}}); err != nil {
+					return nil, err
+				}
+			}
+			updated[v] = target
+		case export.OutputToken:
+		default:
+			user = append(user, out[i])
+		}
+	}
+	res := make([]any, len(user))
+	for i, x := range user {
+		v, ok := x.(*aten.Value)
+		if !ok {
+			res[i] = x
+			continue
+		}
+		if v == nil {
+			continue
+		}
+		if t := updated[v]; t != nil {
+			v = t
+		}
+		res[i] = m.detach(v.T)
+	}
+	return res, nil
+}
+
+// detach keeps a module's own memory from the caller: an output that looks at state that later runs may write, or at mapped
+// weights, is a copy.
+func (m *Module) detach(t *tensor.Tensor) *tensor.Tensor {
+	own := t.Storage().ReadOnly()
+	for _, s := range m.state.owned {
+		own = own || s == t.Storage()
+	}
+	if !own {
+		for _, v := range m.state.values {
+			own = own || (v != nil && v.T.Storage() == t.Storage())
+		}
+	}
+	if !own {
+		return t
+	}
+	c := tensor.NewStrided(t.DType(), t.Sizes(), denseStrides(t))
+	aten.Copy(m.opts.Pool, c, t)
+	return c
+}
+
+func denseStrides(t *tensor.Tensor) []int64 {
+	v := aten.FromTensor(t)
+	return aten.Int64s(aten.FormatStrides(aten.PreserveFormat, v.Sizes, v))
+}
+
+func (m *Module) mutationTarget(o *export.OutputSpec, args []any) (*aten.Value, error) {
+	i := -1
+	switch o.Kind {
+	case export.BufferMutation:
+		i = m.inputOf(export.Buffer, o.Target)
+	case export.ParameterMutation:
+		i = m.inputOf(export.Parameter, o.Target)
+	default:
+		for j, s := range m.prog.Signature().Inputs {
+			if s.Kind == export.UserInput && s.Arg.ArgName() == o.Target {
+				i = j
+			}
+		}
+	}
+	if i >= 0 {
+		if v, ok := args[i].(*aten.Value); ok {
+			return v, nil
+		}
+	}
+	return nil, fmt.Errorf("interp: output %s updates %q, which is no tensor input", o.Arg.ArgName(), o.Target)
+}

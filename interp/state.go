@@ -1,0 +1,180 @@
+package interp
+
+import (
+	"fmt"
+
+	"github.com/pt2go/pt2/aten"
+	"github.com/pt2go/pt2/export"
+	"github.com/pt2go/pt2/tensor"
+)
+
+// roots is the set of graph inputs whose memory a value may look at.
+type roots map[int]bool
+
+// mutatedInputs finds the graph inputs whose memory a run may write, directly or through views and subgraphs.
+func mutatedInputs(k *code) map[int]bool {
+	in := make([]roots, len(k.graph.Inputs))
+	for i := range in {
+		in[i] = roots{i: true}
+	}
+	written := map[int]bool{}
+	trace(k, in, written, 0)
+	return written
+}
+
+// trace follows aliases through k, whose inputs have the given roots; it adds to written and gives the outputs' roots.
+func trace(k *code, in []roots, written map[int]bool, depth int) []roots {
+	vals := make([]roots, k.nvals)
+	for i, x := range k.graph.Inputs {
+		if x.Value != nil && i < len(in) {
+			vals[x.Value.ID] = in[i]
+		}
+	}
+	for i := range k.steps {
+		s := &k.steps[i]
+		var out roots
+		if s.op != nil {
+			out = traceOp(s, vals, written)
+		} else {
+			out = traceCall(s, vals, written, depth)
+		}
+		for _, o := range s.node.Outputs {
+			export.EachValue(o, func(v *export.Value) { vals[v.ID] = out })
+		}
+	}
+	outs := make([]roots, len(k.outputs))
+	for i, r := range k.outputs {
+		outs[i] = rootsOf(r, vals)
+	}
+	return outs
+}
+
+func rootsOf(r ref, vals []roots) roots {
+	switch r.kind {
+	case valueRef:
+		return vals[r.id]
+	case listRef, tensorRef:
+		all := roots{}
+		for _, x := range r.list {
+			all.add(rootsOf(x, vals))
+		}
+		return all
+	}
+	if d, ok := r.val.(*dictRef); ok {
+		all := roots{}
+		for _, x := range d.vals {
+			all.add(rootsOf(x, vals))
+		}
+		return all
+	}
+	return nil
+}
+
+func (r roots) add(other roots) {
+	for k := range other {
+		r[k] = true
+	}
+}
+
+// traceOp: a result with an alias mark may look at the memory of every argument that has one.
+func traceOp(s *step, vals []roots, written map[int]bool) roots {
+	sig := s.op.Signature()
+	out := roots{}
+	aliases := len(sig.Returns) > 0 && sig.Returns[0].Alias != ""
+	for i, p := range sig.Params {
+		if p.Type.Alias == "" {
+			continue
+		}
+		rs := rootsOf(s.args[i], vals)
+		if p.Type.Mutable() {
+			for k := range rs {
+				written[k] = true
+			}
+		}
+		if aliases {
+			out.add(rs)
+		}
+	}
+	return out
+}
+
+// traceCall is conservative: whatever a subgraph writes is charged to all operands, and results may alias any of them.
+func traceCall(s *step, vals []roots, written map[int]bool, depth int) roots {
+	all := roots{}
+	for _, r := range s.args {
+		all.add(rootsOf(r, vals))
+	}
+	for _, r := range s.kw {
+		all.add(rootsOf(r.ref, vals))
+	}
+	if depth > maxDepth {
+		return all
+	}
+	for _, r := range s.args {
+		sub, ok := r.val.(*code)
+		if !ok {
+			continue
+		}
+		in := make([]roots, len(sub.graph.Inputs))
+		for i := range in {
+			in[i] = all
+		}
+		trace(sub, in, written, depth+1)
+	}
+	return all
+}
+
+// state is the memory of one instance of a module: a value for each graph input that is no user input. Immutable weights
+// are shared with all instances; what a run may write is the instance's own.
+type state struct {
+	values []*aten.Value // by graph input; nil for user inputs and what is no tensor
+	owned  map[*tensor.Storage]*tensor.Storage
+}
+
+// newState takes the program's tensors, copying those that runs may write. Tensors that share a storage go on sharing.
+func newState(p *export.Program, sig *export.GraphSignature, mutable map[int]bool) (*state, error) {
+	st := &state{values: make([]*aten.Value, len(sig.Inputs)), owned: map[*tensor.Storage]*tensor.Storage{}}
+	tensors := make([]*tensor.Tensor, len(sig.Inputs))
+	for i := range sig.Inputs {
+		switch sig.Inputs[i].Kind {
+		case export.Parameter, export.Buffer, export.ConstantTensor:
+		default:
+			continue
+		}
+		t, err := p.InputTensor(&sig.Inputs[i])
+		if err != nil {
+			return nil, err
+		}
+		tensors[i] = t
+		if mutable[i] && st.owned[t.Storage()] == nil {
+			st.owned[t.Storage()] = copyStorage(t.Storage())
+		}
+	}
+	for i, t := range tensors {
+		if t == nil {
+			continue
+		}
+		if own := st.owned[t.Storage()]; own != nil {
+			v, err := tensor.View(own, t.DType(), t.Sizes(), t.Strides(), t.Offset())
+			if err != nil {
+				return nil, fmt.Errorf("interp: %s: %w", sig.Inputs[i].Target, err)
+			}
+			t = v.WithBits(t.IsConj(), t.IsNeg())
+		}
+		st.values[i] = aten.FromTensor(t)
+	}
+	return st, nil
+}
+
+func copyStorage(s *tensor.Storage) *tensor.Storage {
+	c := tensor.NewStorage(len(s.Bytes()))
+	copy(c.Bytes(), s.Bytes())
+	return c
+}
+
+// reset puts the initial contents back.
+func (st *state) reset() {
+	for from, to := range st.owned {
+		copy(to.Bytes(), from.Bytes())
+	}
+}
