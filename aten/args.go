@@ -468,6 +468,12 @@ func parseDefault(p *Param) (any, error) {
 		}
 		return convertList(p, vals), nil
 	}
+	switch { // PyTorch prints these two by number
+	case p.Type.Base == "ScalarType" && d == "4":
+		d = "long"
+	case p.Type.Base == "MemoryFormat" && d == "0":
+		d = "contiguous_format"
+	}
 	v, err := parseAtom(d)
 	if err != nil {
 		return nil, err
