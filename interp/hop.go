@@ -739,4 +739,3 @@ func intList(v any) any {
 
 // runPrint is the print operator: an inference run has nowhere to print to, so it does nothing.
 func runPrint(*runner, *step, frame) ([]any, error) { return nil, nil }
-

@@ -1,0 +1,281 @@
+// Package pytree is PyTorch's pytrees: the TreeSpec that describes how nested containers are flattened, and its serialized
+// form (protocol 1 JSON).
+package pytree
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Spec is a TreeSpec. A leaf has no Type.
+type Spec struct {
+	Type     string          // "builtins.tuple", "builtins.dict", ...; "" for a leaf
+	Context  json.RawMessage // as serialized; kept for types that are not known here
+	Children []*Spec
+	keys     []Key
+}
+
+// Key is one step of a path into a tree.
+type Key struct {
+	Kind KeyKind
+	Name string // Map with a string key, Attr
+	Num  int64  // Seq, and Map with an integer key
+}
+
+// KeyKind tells how a step is written.
+type KeyKind uint8
+
+// The kinds: ['k'], [0] as a key, [0] as a position, .name.
+const (
+	MapKey KeyKind = iota
+	IntMapKey
+	SeqKey
+	AttrKey
+)
+
+// String prints the step as Python does.
+func (k Key) String() string {
+	switch k.Kind {
+	case MapKey:
+		return "[" + quote(k.Name) + "]"
+	case AttrKey:
+		return "." + k.Name
+	}
+	return "[" + strconv.FormatInt(k.Num, 10) + "]"
+}
+
+// quote writes a Python string literal.
+func quote(s string) string {
+	if strings.Contains(s, "'") && !strings.Contains(s, `"`) {
+		return `"` + s + `"`
+	}
+	return "'" + strings.NewReplacer(`\`, `\\`, "'", `\'`, "\n", `\n`).Replace(s) + "'"
+}
+
+// Error is a TreeSpec that cannot be read.
+type Error struct{ Msg string }
+
+// Error gives the reason.
+func (e *Error) Error() string { return "pytree: " + e.Msg }
+
+const maxDepth = 200
+
+type rawSpec struct {
+	Type     *string         `json:"type"`
+	Context  json.RawMessage `json:"context"`
+	Children []rawSpec       `json:"children_spec"`
+}
+
+// Parse reads a TreeSpec text. fields gives the field names of named tuples by their serialized type name.
+func Parse(text string, fields map[string][]string) (*Spec, error) {
+	if depthOf(text) > 4*maxDepth {
+		return nil, &Error{"the tree is nested too deeply"}
+	}
+	var pair []json.RawMessage
+	if err := json.Unmarshal([]byte(text), &pair); err != nil || len(pair) != 2 {
+		return nil, &Error{fmt.Sprintf("want [protocol, tree] (%v)", err)}
+	}
+	if string(pair[0]) != "1" {
+		return nil, &Error{fmt.Sprintf("Unknown protocol %s. Available protocols: [1]", pair[0])}
+	}
+	var raw rawSpec
+	if err := json.Unmarshal(pair[1], &raw); err != nil {
+		return nil, &Error{err.Error()}
+	}
+	return build(&raw, fields, 0)
+}
+
+func depthOf(s string) int {
+	d, m := 0, 0
+	for i := range len(s) {
+		switch s[i] {
+		case '[', '{':
+			d++
+			m = max(m, d)
+		case ']', '}':
+			d--
+		}
+	}
+	return m
+}
+
+func build(r *rawSpec, fields map[string][]string, depth int) (*Spec, error) {
+	if depth > maxDepth {
+		return nil, &Error{fmt.Sprintf("nested more than %d deep", maxDepth)}
+	}
+	s := &Spec{Context: r.Context}
+	if r.Type == nil {
+		if len(r.Children) != 0 {
+			return nil, &Error{"a leaf with children"}
+		}
+		return s, nil
+	}
+	s.Type = *r.Type
+	for i := range r.Children {
+		c, err := build(&r.Children[i], fields, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		s.Children = append(s.Children, c)
+	}
+	s.keys = s.childKeys(fields)
+	if len(s.keys) != len(s.Children) {
+		return nil, &Error{fmt.Sprintf("%s has %d keys for %d children", s.Type, len(s.keys), len(s.Children))}
+	}
+	return s, nil
+}
+
+// inner gives the context, which is JSON inside a string for most types.
+func (s *Spec) inner() []byte {
+	var text string
+	if json.Unmarshal(s.Context, &text) == nil {
+		return []byte(text)
+	}
+	return s.Context
+}
+
+func (s *Spec) childKeys(fields map[string][]string) []Key {
+	switch s.Type {
+	case "builtins.dict", "collections.OrderedDict", "torch.fx.immutable_collections.immutable_dict":
+		return mapKeys(s.inner())
+	case "collections.defaultdict":
+		var c struct {
+			Dict json.RawMessage `json:"dict_context"`
+		}
+		if json.Unmarshal(s.inner(), &c) == nil && c.Dict != nil {
+			return mapKeys(c.Dict)
+		}
+	case "collections.namedtuple":
+		if names := tupleFields(s, fields); len(names) == len(s.Children) {
+			return attrKeys(names)
+		}
+	default:
+		var parts [][]*string
+		if json.Unmarshal(s.inner(), &parts) == nil && len(parts) == 2 && len(parts[0]) == len(s.Children) {
+			names := make([]string, len(parts[0]))
+			for i, n := range parts[0] {
+				if n != nil {
+					names[i] = *n
+				}
+			}
+			return attrKeys(names)
+		}
+	}
+	keys := make([]Key, len(s.Children))
+	for i := range keys {
+		keys[i] = Key{Kind: SeqKey, Num: int64(i)}
+	}
+	return keys
+}
+
+func tupleFields(s *Spec, fields map[string][]string) []string {
+	var name string
+	if json.Unmarshal(s.Context, &name) == nil {
+		return fields[name]
+	}
+	var old struct {
+		Fields []string `json:"fields"`
+	}
+	json.Unmarshal(s.Context, &old)
+	return old.Fields
+}
+
+func attrKeys(names []string) []Key {
+	keys := make([]Key, len(names))
+	for i, n := range names {
+		keys[i] = Key{Kind: AttrKey, Name: n}
+	}
+	return keys
+}
+
+func mapKeys(b []byte) []Key {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.UseNumber()
+	var raw []any
+	if d.Decode(&raw) != nil {
+		return nil
+	}
+	keys := make([]Key, len(raw))
+	for i, k := range raw {
+		switch k := k.(type) {
+		case string:
+			keys[i] = Key{Kind: MapKey, Name: k}
+		case json.Number:
+			n, err := k.Int64()
+			keys[i] = Key{Kind: IntMapKey, Num: n}
+			if err != nil {
+				keys[i] = Key{Kind: MapKey, Name: k.String()}
+			}
+		default:
+			keys[i] = Key{Kind: MapKey, Name: fmt.Sprint(k)}
+		}
+	}
+	return keys
+}
+
+// IsLeaf reports a leaf.
+func (s *Spec) IsLeaf() bool { return s.Type == "" }
+
+// Keys are the steps to the children, in order.
+func (s *Spec) Keys() []Key { return s.keys }
+
+// NumLeaves counts the leaves.
+func (s *Spec) NumLeaves() int {
+	if s.IsLeaf() {
+		return 1
+	}
+	n := 0
+	for _, c := range s.Children {
+		n += c.NumLeaves()
+	}
+	return n
+}
+
+// Paths gives the path to every leaf, in order.
+func (s *Spec) Paths() [][]Key {
+	var out [][]Key
+	s.walk(nil, func(p []Key) { out = append(out, append([]Key(nil), p...)) })
+	return out
+}
+
+func (s *Spec) walk(path []Key, f func([]Key)) {
+	if s.IsLeaf() {
+		f(path)
+		return
+	}
+	for i, c := range s.Children {
+		c.walk(append(path, s.keys[i]), f)
+	}
+}
+
+// String prints as PyTorch does: TreeSpec(tuple, None, [*, *]).
+func (s *Spec) String() string { return s.text("") }
+
+func (s *Spec) text(indent string) string {
+	if s.IsLeaf() {
+		return "*"
+	}
+	name := s.Type[strings.LastIndexByte(s.Type, '.')+1:]
+	ctx := "None"
+	if len(s.keys) > 0 && s.keys[0].Kind <= IntMapKey {
+		parts := make([]string, len(s.keys))
+		for i, k := range s.keys {
+			t := k.String()
+			parts[i] = t[1 : len(t)-1]
+		}
+		ctx = "[" + strings.Join(parts, ", ") + "]"
+	} else if name == "dict" || name == "OrderedDict" {
+		ctx = "[]"
+	}
+	var kids []string
+	for _, c := range s.Children {
+		kids = append(kids, c.text(indent+"  "))
+	}
+	if len(kids) > 1 {
+		return "TreeSpec(" + name + ", " + ctx + ", [" + strings.Join(kids, ",\n"+indent+"  ") + "])"
+	}
+	return "TreeSpec(" + name + ", " + ctx + ", [" + strings.Join(kids, "") + "])"
+}
