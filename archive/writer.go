@@ -29,6 +29,7 @@ type Writer struct {
 	digest  [32]byte
 	err     error
 	closed  bool
+	plain   bool        // no serialization id
 	trailer [][2]string // records that Close adds if they are not there yet
 }
 
@@ -194,8 +195,10 @@ func (w *Writer) Close() error {
 			w.WriteString(t[0], t[1])
 		}
 	}
-	id := new(big.Int).SetBytes(w.digest[:16]).String()
-	w.WriteString(".data/serialization_id", fmt.Sprintf("%040s", id))
+	if !w.plain {
+		id := new(big.Int).SetBytes(w.digest[:16]).String()
+		w.WriteString(".data/serialization_id", strings.Repeat("0", 40-len(id))+id)
+	}
 	w.closed = true
 	w.directory()
 	if w.err == nil {
@@ -266,4 +269,11 @@ func (w *Writer) end(start, size int64) {
 	le.PutUint32(e[12:], uint32(min(size, 0xffffffff)))
 	le.PutUint32(e[16:], uint32(min(start, 0xffffffff)))
 	w.write(e)
+}
+
+// NewPlainWriter makes an ordinary zip on w: records at the top, none added by Close.
+func NewPlainWriter(w io.Writer) *Writer {
+	p := NewWriter(w, "x")
+	p.root, p.trailer, p.plain = "", nil, true
+	return p
 }

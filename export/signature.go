@@ -281,10 +281,14 @@ func (s *GraphSignature) InputsToLiftedCustomObjs() map[string]string { return s
 func (s *GraphSignature) BuffersToMutate() map[string]string { return s.outputMap(BufferMutation) }
 
 // ParametersToMutate maps output names to the parameters they update.
-func (s *GraphSignature) ParametersToMutate() map[string]string { return s.outputMap(ParameterMutation) }
+func (s *GraphSignature) ParametersToMutate() map[string]string {
+	return s.outputMap(ParameterMutation)
+}
 
 // UserInputsToMutate maps output names to the inputs they update.
-func (s *GraphSignature) UserInputsToMutate() map[string]string { return s.outputMap(UserInputMutation) }
+func (s *GraphSignature) UserInputsToMutate() map[string]string {
+	return s.outputMap(UserInputMutation)
+}
 
 // InputTokens lists the names of ordering tokens among the inputs.
 func (s *GraphSignature) InputTokens() []string {

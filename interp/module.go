@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/pt2go/pt2/aten"
 	"github.com/pt2go/pt2/export"
@@ -40,7 +41,7 @@ type Module struct {
 	inputs   inputChecker
 	shared   *shared
 	mu       sync.Mutex // held by a run of a stateful program
-	state    *state
+	state    atomic.Pointer[state]
 	rand     *aten.Generator
 	stateful bool
 }
@@ -81,10 +82,12 @@ func New(p *export.Program, opts Options) (*Module, error) {
 		return nil, err
 	}
 	m.random = drawsRandom(k)
-	if m.state, err = newState(p, sig, m.mutable); err != nil {
+	st, err := newState(p, sig, m.mutable)
+	if err != nil {
 		return nil, err
 	}
-	m.stateful = len(m.state.owned) > 0 || m.random
+	m.state.Store(st)
+	m.stateful = len(st.owned) > 0 || m.random
 	if m.inputs, err = newInputChecker(p, opts); err != nil {
 		return nil, err
 	}
@@ -153,8 +156,10 @@ func (m *Module) Instance() (*Module, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Module{prog: m.prog, opts: m.opts, reg: m.reg, code: m.code, users: m.users, mutable: m.mutable, random: m.random,
-		inputs: m.inputs, shared: m.shared, state: st, rand: aten.NewGenerator(m.opts.Seed), stateful: m.stateful}, nil
+	i := &Module{prog: m.prog, opts: m.opts, reg: m.reg, code: m.code, users: m.users, mutable: m.mutable, random: m.random,
+		inputs: m.inputs, shared: m.shared, rand: aten.NewGenerator(m.opts.Seed), stateful: m.stateful}
+	i.state.Store(st)
+	return i, nil
 }
 
 // Seed restarts the random number generator, as torch.manual_seed does.
@@ -168,7 +173,7 @@ func (m *Module) Seed(seed uint64) {
 func (m *Module) Reset() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.state.reset()
+	m.state.Load().reset()
 	m.rand.Seed(m.opts.Seed)
 }
 
@@ -239,7 +244,8 @@ func (m *Module) runEager(ctx context.Context, in []any, symbols map[string]int6
 	if m.opts.CheckMeta {
 		r.onValue = newMetaChecker(symbols).check
 	}
-	args, err := m.graphInputs(in)
+	st := m.state.Load()
+	args, err := m.graphInputs(st, in)
 	if err != nil {
 		return nil, err
 	}
@@ -247,16 +253,16 @@ func (m *Module) runEager(ctx context.Context, in []any, symbols map[string]int6
 	if err != nil {
 		return nil, err
 	}
-	return m.finish(r.build, args, out)
+	return m.finish(r.build, st, args, out)
 }
 
 // graphInputs puts the caller's leaves and the state in graph order.
-func (m *Module) graphInputs(in []any) ([]any, error) {
+func (m *Module) graphInputs(st *state, in []any) ([]any, error) {
 	if len(in) != len(m.users) {
 		return nil, fmt.Errorf("interp: the program takes %d inputs, got %d", len(m.users), len(in))
 	}
 	args := make([]any, len(m.code.graph.Inputs))
-	for i, v := range m.state.values {
+	for i, v := range st.values {
 		if v != nil {
 			args[i] = v
 		}
@@ -271,7 +277,7 @@ func (m *Module) graphInputs(in []any) ([]any, error) {
 }
 
 // finish writes mutation outputs back and gives the user's outputs.
-func (m *Module) finish(b *aten.Build, args, out []any) ([]any, error) {
+func (m *Module) finish(b *aten.Build, st *state, args, out []any) ([]any, error) {
 	sig := m.prog.Signature()
 	var user []any
 	updated := map[*aten.Value]*aten.Value{}
@@ -310,20 +316,20 @@ func (m *Module) finish(b *aten.Build, args, out []any) ([]any, error) {
 		if t := updated[v]; t != nil {
 			v = t
 		}
-		res[i] = m.detach(v.T)
+		res[i] = m.detach(st, v.T)
 	}
 	return res, nil
 }
 
 // detach keeps a module's own memory from the caller: an output that looks at state that later runs may write, or at mapped
 // weights, is a copy.
-func (m *Module) detach(t *tensor.Tensor) *tensor.Tensor {
+func (m *Module) detach(st *state, t *tensor.Tensor) *tensor.Tensor {
 	own := t.Storage().ReadOnly()
-	for _, s := range m.state.owned {
+	for _, s := range st.owned {
 		own = own || s == t.Storage()
 	}
 	if !own {
-		for _, v := range m.state.values {
+		for _, v := range st.values {
 			own = own || (v != nil && v.T.Storage() == t.Storage())
 		}
 	}

@@ -11,3 +11,6 @@ func newShared() *shared { return &shared{} }
 func (m *Module) runPlanned(context.Context, []any) (out []any, done bool, err error) {
 	return nil, false, nil
 }
+
+// weightsChanged drops what was made from the old weights.
+func (s *shared) weightsChanged() {}

@@ -242,4 +242,3 @@ func (e *encoder) tensor(t *tensor.Tensor) (*pickle.TensorRef, error) {
 func untyped(d tensor.DType) bool {
 	return d == tensor.Uint16 || d == tensor.Uint32 || d == tensor.Uint64 || d.IsFloat8() || d == tensor.Complex32
 }
-
