@@ -15,7 +15,6 @@ import (
 	"github.com/pt2go/pt2/aten"
 	"github.com/pt2go/pt2/export"
 	"github.com/pt2go/pt2/schema"
-	"github.com/pt2go/pt2/symbolic"
 	"github.com/pt2go/pt2/tensor"
 	"github.com/pt2go/pt2/tensor/tensorio"
 )
@@ -25,8 +24,11 @@ type Options struct {
 	Archive archive.Options
 	// Registry resolves operators; nil takes the built-in ones.
 	Registry *aten.Registry
+	Schema   schema.Options
 	// ExpectedOpset, where it names an operator set, must equal what the program records.
 	ExpectedOpset map[string]int
+	// AllowAnyOpset accepts programs of a newer aten operator set than this library knows.
+	AllowAnyOpset bool
 }
 
 // Contents are the parts of an archive (PT2ArchiveContents). Tensors may point into the mapped file: use them only until Close.
@@ -147,7 +149,7 @@ func (l *loading) current(c *Contents) error {
 		return err
 	}
 	if v != archive.VersionValue {
-		return &schema.VersionError{What: "archive", Have: v, Want: archive.VersionValue}
+		return &archive.FormatError{Record: archive.VersionPath, Msg: fmt.Sprintf("saved archive version %s does not match %s, the one this library reads", v, archive.VersionValue), Kind: archive.ErrFormat}
 	}
 	for _, name := range l.r.Names() {
 		switch {
@@ -197,26 +199,32 @@ func (l *loading) program(model, record string) (*export.Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	src, err := schema.Decode(b)
+	src, err := schema.Decode(b, l.opts.Schema)
 	if err != nil {
+		return nil, fmt.Errorf("loader: record %s: %w", record, err)
+	}
+	if err := l.checkOpset(src.OpsetVersion); err != nil {
 		return nil, err
 	}
-	for set, want := range l.opts.ExpectedOpset {
-		if have, ok := src.Opset[set]; !ok || have != want {
-			return nil, &schema.VersionError{What: set + " opset", Have: fmt.Sprint(src.Opset[set]), Want: fmt.Sprint(want)}
-		}
-	}
+	gm := &src.GraphModule
 	parts := export.Parts{
 		State: &export.OrderedMap[*tensor.Tensor]{}, Constants: &export.OrderedMap[any]{},
-		Verifiers: src.Verifiers, GuardsCode: src.Guards, OpsetVersion: src.Opset, TorchVersion: src.TorchVersion,
-		SchemaVersion: export.Version(src.Version), Metadata: src.GraphModule.Metadata, NamedTuples: map[string][]string{},
-		RequiresGrad: map[string]bool{}, LegacyUnbounded: src.Version.Major <= 2,
+		Verifiers: src.Verifiers, GuardsCode: src.GuardsCode, OpsetVersion: map[string]int{}, TorchVersion: src.TorchVersion,
+		SchemaVersion: export.Version{Major: int(src.SchemaVersion.Major), Minor: int(src.SchemaVersion.Minor)},
+		Metadata:      map[string]string{}, NamedTuples: map[string][]string{}, RequiresGrad: map[string]bool{},
+		LegacyUnbounded: src.SchemaVersion.Major > 0 && src.SchemaVersion.Major <= 2,
 	}
-	for k, v := range src.GraphModule.NamedTuples {
-		parts.NamedTuples[k] = v.Fields
+	for _, e := range src.OpsetVersion {
+		parts.OpsetVersion[e.Key] = int(e.Value)
 	}
-	conv := &converter{reg: l.opts.Registry, exprs: nil, customs: map[string]bool{}}
-	if err := l.state(model, src, &parts, conv); err != nil {
+	for _, e := range gm.Metadata {
+		parts.Metadata[e.Key] = e.Value
+	}
+	for _, e := range gm.TreespecNamedtupleFields {
+		parts.NamedTuples[e.Key] = e.Value.FieldNames
+	}
+	conv := newConverter(l.opts.Registry)
+	if err := l.state(model, gm, &parts, conv); err != nil {
 		return nil, err
 	}
 	if err := convertParts(conv, src, &parts); err != nil {
@@ -226,38 +234,43 @@ func (l *loading) program(model, record string) (*export.Program, error) {
 	return export.New(parts)
 }
 
+// knownOpset is the newest version of the "aten" operator set that this library knows.
+const knownOpset = 10
+
+// checkOpset holds the recorded operator sets against what the caller expects and what this library knows.
+func (l *loading) checkOpset(have schema.Map[int64]) error {
+	for set, want := range l.opts.ExpectedOpset {
+		if v, _ := have.Get(set); v != int64(want) {
+			return &schema.OpsetError{Name: set, Have: v, Want: int64(want), Exact: true}
+		}
+	}
+	if v, _ := have.Get("aten"); v > knownOpset && !l.opts.AllowAnyOpset {
+		return &schema.OpsetError{Name: "aten", Have: v, Want: knownOpset}
+	}
+	return nil
+}
+
 func convertParts(conv *converter, src *schema.ExportedProgram, parts *export.Parts) (err error) {
 	gm := &src.GraphModule
-	if conv.exprs == nil {
-		conv.exprs = map[string]*symbolic.Expr{}
-	}
-	if parts.Graph, err = conv.graph(&gm.Graph, gm.Signature.Inputs); err != nil {
+	if parts.Graph, err = conv.graph(&gm.Graph, gm.Signature.InputSpecs); err != nil {
 		return err
 	}
 	if parts.Signature, err = convertSignature(&gm.Signature); err != nil {
 		return err
 	}
-	for _, k := range src.Ranges.Keys {
-		r := src.Ranges.Get(k)
-		parts.RangeConstraints = append(parts.RangeConstraints, export.Range{Expr: k, Min: bound(r.Min), Max: bound(r.Max)})
+	for _, r := range src.RangeConstraints {
+		parts.RangeConstraints = append(parts.RangeConstraints, export.Range{Expr: r.Key, Min: r.Value.Min, Max: r.Value.Max})
 	}
-	for _, e := range gm.ModuleCalls {
+	for i := range gm.ModuleCallGraph {
+		e := &gm.ModuleCallGraph[i]
 		entry := export.ModuleCallEntry{FQN: e.FQN}
 		if s := e.Signature; s != nil {
-			sig := &export.ModuleCallSignature{InSpec: s.InSpec, OutSpec: s.OutSpec, ForwardArgNames: s.ArgNames}
-			for i := range s.Inputs {
-				a, err := argOf(&s.Inputs[i], "")
-				if err != nil {
-					return err
-				}
-				sig.Inputs = append(sig.Inputs, a)
+			sig := &export.ModuleCallSignature{InSpec: s.InSpec, OutSpec: s.OutSpec, ForwardArgNames: s.ForwardArgNames}
+			if sig.Inputs, err = argsOf(s.Inputs); err == nil {
+				sig.Outputs, err = argsOf(s.Outputs)
 			}
-			for i := range s.Outputs {
-				a, err := argOf(&s.Outputs[i], "")
-				if err != nil {
-					return err
-				}
-				sig.Outputs = append(sig.Outputs, a)
+			if err != nil {
+				return &ProgramError{fmt.Sprintf("module_call_graph[%d] (%s)", i, e.FQN), err.Error()}
 			}
 			entry.Signature = sig
 		}
@@ -266,17 +279,8 @@ func convertParts(conv *converter, src *schema.ExportedProgram, parts *export.Pa
 	return nil
 }
 
-func bound(b *schema.Bound) *int64 {
-	if b == nil || b.Inf {
-		return nil
-	}
-	v := b.Value
-	return &v
-}
-
 // state reads weights and constants in whichever form the archive has.
-func (l *loading) state(model string, src *schema.ExportedProgram, parts *export.Parts, conv *converter) error {
-	conv.exprs = map[string]*symbolic.Expr{}
+func (l *loading) state(model string, gm *schema.GraphModule, parts *export.Parts, conv *converter) error {
 	if l.r.Has(archive.LegacyProgramPath) {
 		if err := l.pickled(first(l.r, "serialized_state_dict.pt", "serialized_state_dict.json"), func(k string, t *tensor.Tensor) { parts.State.Set(k, t) }); err != nil {
 			return err
@@ -286,7 +290,7 @@ func (l *loading) state(model string, src *schema.ExportedProgram, parts *export
 				return err
 			}
 		}
-		return graphConstants(&src.GraphModule.Graph, parts)
+		return graphConstants(&gm.Graph, parts)
 	}
 	set := func(k string, t *tensor.Tensor) { parts.State.Set(k, t) }
 	if rec := archive.WeightsDir + model + ".pt"; l.r.Has(rec) {
@@ -349,8 +353,13 @@ func (l *loading) torchFile(b []byte) (any, error) {
 
 // graphConstants reads the constants that PyTorch 2.1 wrote into the graph.
 func graphConstants(g *schema.Graph, parts *export.Parts) error {
-	for _, name := range g.Constants.Keys {
-		b, err := base64.StdEncoding.DecodeString(*g.Constants.Get(name))
+	constants, err := g.InlineConstants()
+	if err != nil {
+		return err
+	}
+	for _, c := range constants {
+		name := c.Key
+		b, err := base64.StdEncoding.DecodeString(c.Value)
 		if err != nil {
 			return &ProgramError{"graph.constants." + name, err.Error()}
 		}
@@ -376,14 +385,14 @@ func (l *loading) payloads(dir, config string, conv *converter, parts *export.Pa
 	if err != nil {
 		return err
 	}
-	c, err := schema.DecodePayloads(b)
+	c, err := schema.DecodeConfig(b, l.opts.Schema)
 	if err != nil {
-		return err
+		return fmt.Errorf("loader: record %s: %w", config, err)
 	}
-	for _, name := range c.Config.Keys {
-		p := c.Config.Get(name)
+	for i := range c.Config {
+		name, p := c.Config[i].Key, &c.Config[i].Value
 		switch {
-		case p.Meta == nil:
+		case p.TensorMeta == nil:
 			obj, err := l.custom(dir, p)
 			if err != nil {
 				return err
@@ -396,7 +405,7 @@ func (l *loading) payloads(dir, config string, conv *converter, parts *export.Pa
 		if err != nil {
 			return err
 		}
-		parts.RequiresGrad[name] = p.Meta.RequiresGrad
+		parts.RequiresGrad[name] = p.TensorMeta.RequiresGrad
 		if weights {
 			parts.State.Set(name, t)
 		} else {
@@ -407,12 +416,12 @@ func (l *loading) payloads(dir, config string, conv *converter, parts *export.Pa
 }
 
 func (l *loading) custom(dir string, p *schema.PayloadMeta) (*export.CustomObject, error) {
-	b, err := l.r.ReadBytes(dir + p.Path)
+	b, err := l.r.ReadBytes(dir + p.PathName)
 	if err != nil {
 		return nil, err
 	}
 	form := "opaque_obj"
-	if strings.HasPrefix(p.Path, "custom_obj_") {
+	if strings.HasPrefix(p.PathName, "custom_obj_") {
 		form = "custom_obj"
 	}
 	return &export.CustomObject{Form: form, Bytes: b}, nil
@@ -420,8 +429,8 @@ func (l *loading) custom(dir string, p *schema.PayloadMeta) (*export.CustomObjec
 
 // payload is one weight: a strided view of its record, which holds the whole storage.
 func (l *loading) payload(dir, name string, p *schema.PayloadMeta, conv *converter) (*tensor.Tensor, error) {
-	record := dir + p.Path
-	m, err := conv.meta(p.Meta)
+	record := dir + p.PathName
+	m, err := conv.meta(p.TensorMeta)
 	if err != nil {
 		return nil, &ProgramError{name, err.Error()}
 	}

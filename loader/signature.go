@@ -7,38 +7,66 @@ import (
 	"github.com/pt2go/pt2/schema"
 )
 
-// argOf converts the argument of a spec; constants keep the name given.
-func argOf(a *schema.Argument, name string) (export.Arg, error) {
-	switch {
-	case a.Tensor != nil:
-		return export.TensorArg{Name: a.Tensor.Name}, nil
-	case a.SymInt != nil && a.SymInt.Name != nil:
-		return export.SymIntArg{Name: *a.SymInt.Name}, nil
-	case a.SymFloat != nil && a.SymFloat.Name != nil:
-		return export.SymFloatArg{Name: *a.SymFloat.Name}, nil
-	case a.SymBool != nil && a.SymBool.Name != nil:
-		return export.SymBoolArg{Name: *a.SymBool.Name}, nil
-	case a.CustomObj != nil:
-		return export.CustomObjArg{Name: a.CustomObj.Name, ClassFQN: a.CustomObj.Class}, nil
-	case a.Tensors != nil || a.Graph != nil:
-		return nil, fmt.Errorf("a list or graph cannot be an input or output")
+// argOf converts the argument of a spec.
+func argOf(a *schema.Argument) (export.Arg, error) {
+	switch x := a.Value.(type) {
+	case schema.TensorArgument:
+		return export.TensorArg{Name: x.Name}, nil
+	case schema.SymIntArgument:
+		if x.Name == "" {
+			return export.ConstantArg{Value: x.Int}, nil
+		}
+		return export.SymIntArg{Name: x.Name}, nil
+	case schema.SymFloatArgument:
+		if x.Name == "" {
+			return export.ConstantArg{Value: x.Float}, nil
+		}
+		return export.SymFloatArg{Name: x.Name}, nil
+	case schema.SymBoolArgument:
+		if x.Name == "" {
+			return export.ConstantArg{Value: x.Bool}, nil
+		}
+		return export.SymBoolArg{Name: x.Name}, nil
+	case schema.CustomObjArgument:
+		return export.CustomObjArg{Name: x.Name, ClassFQN: x.ClassFQN}, nil
+	case bool:
+		if a.Tag == schema.AsNone {
+			return export.ConstantArg{}, nil
+		}
+		return export.ConstantArg{Value: x}, nil
+	case int64, float64:
+		return export.ConstantArg{Value: x}, nil
+	case string:
+		if a.Tag == schema.AsString {
+			return export.ConstantArg{Value: x}, nil
+		}
 	}
-	s := &scope{where: "signature"}
-	v, err := s.argument(a)
-	return export.ConstantArg{Name: name, Value: v}, err
+	return nil, fmt.Errorf("%s cannot be an input or output", a.Tag)
 }
 
-func convertSignature(src *schema.Signature) (*export.GraphSignature, error) {
+func argsOf(list []schema.Argument) ([]export.Arg, error) {
+	out := make([]export.Arg, 0, len(list))
+	for i := range list {
+		a, err := argOf(&list[i])
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, a)
+	}
+	return out, nil
+}
+
+func convertSignature(src *schema.GraphSignature) (*export.GraphSignature, error) {
 	out := &export.GraphSignature{}
-	for i := range src.Inputs {
-		s, err := inputSpec(&src.Inputs[i])
+	for i := range src.InputSpecs {
+		s, err := inputSpec(src.InputSpecs[i].Value)
 		if err != nil {
 			return nil, &ProgramError{fmt.Sprintf("signature.input_specs[%d]", i), err.Error()}
 		}
 		out.Inputs = append(out.Inputs, s)
 	}
-	for i := range src.Outputs {
-		s, err := outputSpec(&src.Outputs[i])
+	for i := range src.OutputSpecs {
+		s, err := outputSpec(src.OutputSpecs[i].Value)
 		if err != nil {
 			return nil, &ProgramError{fmt.Sprintf("signature.output_specs[%d]", i), err.Error()}
 		}
@@ -47,54 +75,52 @@ func convertSignature(src *schema.Signature) (*export.GraphSignature, error) {
 	return out, nil
 }
 
-func inputSpec(s *schema.InputSpec) (export.InputSpec, error) {
-	tensorSpec := func(k export.InputKind, a schema.TensorArgument, target string) (export.InputSpec, error) {
-		return export.InputSpec{Kind: k, Arg: export.TensorArg{Name: a.Name}, Target: target}, nil
+func inputSpec(spec any) (out export.InputSpec, err error) {
+	tensorArg := func(a schema.TensorArgument) export.Arg { return export.TensorArg{Name: a.Name} }
+	switch s := spec.(type) {
+	case *schema.UserInputSpec:
+		out.Kind = export.UserInput
+		out.Arg, err = argOf(&s.Arg)
+		return out, err
+	case *schema.InputToParameterSpec:
+		return export.InputSpec{Kind: export.Parameter, Arg: tensorArg(s.Arg), Target: s.ParameterName}, nil
+	case *schema.InputToBufferSpec:
+		return export.InputSpec{Kind: export.Buffer, Arg: tensorArg(s.Arg), Target: s.BufferName, Persistent: &s.Persistent}, nil
+	case *schema.InputToTensorConstantSpec:
+		return export.InputSpec{Kind: export.ConstantTensor, Arg: tensorArg(s.Arg), Target: s.TensorConstantName}, nil
+	case *schema.InputToCustomObjSpec:
+		return export.InputSpec{Kind: export.CustomObj, Arg: export.CustomObjArg{Name: s.Arg.Name, ClassFQN: s.Arg.ClassFQN}, Target: s.CustomObjName}, nil
+	case *schema.InputTokenSpec:
+		return export.InputSpec{Kind: export.InputToken, Arg: export.TokenArg{Name: s.Arg.Name}}, nil
+	case *schema.InputToConstantInputSpec:
+		return export.InputSpec{Kind: export.UserInput, Arg: export.ConstantArg{Name: s.Name, Value: s.Value.Value}}, nil
 	}
-	switch {
-	case s.UserInput != nil:
-		a, err := argOf(&s.UserInput.Arg, "")
-		return export.InputSpec{Kind: export.UserInput, Arg: a}, err
-	case s.Parameter != nil:
-		return tensorSpec(export.Parameter, s.Parameter.Arg, s.Parameter.Name)
-	case s.Buffer != nil:
-		persistent := s.Buffer.Persistent == nil || *s.Buffer.Persistent
-		return export.InputSpec{Kind: export.Buffer, Arg: export.TensorArg{Name: s.Buffer.Arg.Name}, Target: s.Buffer.Name, Persistent: &persistent}, nil
-	case s.TensorConstant != nil:
-		return tensorSpec(export.ConstantTensor, s.TensorConstant.Arg, s.TensorConstant.Name)
-	case s.CustomObj != nil:
-		return export.InputSpec{Kind: export.CustomObj, Arg: export.CustomObjArg{Name: s.CustomObj.Arg.Name, ClassFQN: s.CustomObj.Arg.Class}, Target: s.CustomObj.Name}, nil
-	case s.Token != nil:
-		return export.InputSpec{Kind: export.InputToken, Arg: export.TokenArg{Name: s.Token.Arg.Name}}, nil
-	case s.Constant != nil:
-		v, err := constant(&s.Constant.Value)
-		return export.InputSpec{Kind: export.UserInput, Arg: export.ConstantArg{Name: s.Constant.Name, Value: v}}, err
-	}
-	return export.InputSpec{}, fmt.Errorf("a spec of a kind that this library does not know")
+	return out, fmt.Errorf("an input spec of the unknown kind %T", spec)
 }
 
-func outputSpec(s *schema.OutputSpec) (export.OutputSpec, error) {
-	t := func(k export.OutputKind, a schema.TensorArgument, target string) (export.OutputSpec, error) {
+func outputSpec(spec any) (out export.OutputSpec, err error) {
+	of := func(k export.OutputKind, a schema.TensorArgument, target string) (export.OutputSpec, error) {
 		return export.OutputSpec{Kind: k, Arg: export.TensorArg{Name: a.Name}, Target: target}, nil
 	}
-	switch {
-	case s.UserOutput != nil:
-		a, err := argOf(&s.UserOutput.Arg, "")
-		return export.OutputSpec{Kind: export.UserOutput, Arg: a}, err
-	case s.Loss != nil:
-		return t(export.LossOutput, s.Loss.Arg, "")
-	case s.Buffer != nil:
-		return t(export.BufferMutation, s.Buffer.Arg, s.Buffer.Name)
-	case s.GradParameter != nil:
-		return t(export.GradientToParameter, s.GradParameter.Arg, s.GradParameter.Name)
-	case s.GradInput != nil:
-		return t(export.GradientToUserInput, s.GradInput.Arg, s.GradInput.Name)
-	case s.Input != nil:
-		return t(export.UserInputMutation, s.Input.Arg, s.Input.Name)
-	case s.Token != nil:
-		return export.OutputSpec{Kind: export.OutputToken, Arg: export.TokenArg{Name: s.Token.Arg.Name}}, nil
-	case s.Parameter != nil:
-		return t(export.ParameterMutation, s.Parameter.Arg, s.Parameter.Name)
+	switch s := spec.(type) {
+	case *schema.UserOutputSpec:
+		out.Kind = export.UserOutput
+		out.Arg, err = argOf(&s.Arg)
+		return out, err
+	case *schema.LossOutputSpec:
+		return of(export.LossOutput, s.Arg, "")
+	case *schema.BufferMutationSpec:
+		return of(export.BufferMutation, s.Arg, s.BufferName)
+	case *schema.ParameterMutationSpec:
+		return of(export.ParameterMutation, s.Arg, s.ParameterName)
+	case *schema.GradientToParameterSpec:
+		return of(export.GradientToParameter, s.Arg, s.ParameterName)
+	case *schema.GradientToUserInputSpec:
+		return of(export.GradientToUserInput, s.Arg, s.UserInputName)
+	case *schema.UserInputMutationSpec:
+		return of(export.UserInputMutation, s.Arg, s.UserInputName)
+	case *schema.OutputTokenSpec:
+		return export.OutputSpec{Kind: export.OutputToken, Arg: export.TokenArg{Name: s.Arg.Name}}, nil
 	}
-	return export.OutputSpec{}, fmt.Errorf("a spec of a kind that this library does not know")
+	return out, fmt.Errorf("an output spec of the unknown kind %T", spec)
 }
