@@ -490,19 +490,20 @@ func nonzeroPlaces(t *tensor.Tensor) []int64 {
 	return out
 }
 
-// nonzeroRows gives the coordinates [n, dims] of the elements that are not 0, in row-major order.
+// nonzeroRows gives the coordinates [n, dims] of the elements that are not 0, in row-major order; each column is
+// one run in memory, as PyTorch lays them out.
 func nonzeroRows(k *Kernel, x *tensor.Tensor) *tensor.Tensor {
 	places := nonzeroPlaces(k.as(x, tensor.Bool))
 	nd := x.Dim()
 	rows := make([]int64, len(places)*nd)
 	for i, p := range places {
 		for d := nd - 1; d >= 0; d-- {
-			rows[i*nd+d] = p % x.Sizes()[d]
+			rows[d*len(places)+i] = p % x.Sizes()[d]
 			p /= x.Sizes()[d]
 		}
 	}
-	out, _ := tensor.FromBits(tensor.Int64, rows, int64(len(places)), int64(nd))
-	return out
+	out, _ := tensor.FromBits(tensor.Int64, rows, int64(nd), int64(len(places)))
+	return out.WithView([]int64{int64(len(places)), int64(nd)}, []int64{1, int64(len(places))}, 0)
 }
 
 func indexSelectKernel(k *Kernel) {

@@ -67,7 +67,7 @@ var viewOps = []Op{
 	}),
 	viewOp("expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)", Core, func(a *Args) Meta {
 		x, sizes := a.Tensor(0), a.Ints(1)
-		Check(len(sizes) >= x.Dim(), "expand(%s{%s}, size=%s): the number of sizes provided (%d) must be greater or equal to the number of dimensions in the tensor (%d)",
+		Check(len(sizes) >= x.Dim(), "expand(torch.%sTensor{%s}, size=%s): the number of sizes provided (%d) must be greater or equal to the number of dimensions in the tensor (%d)",
 			x.DType.CPPName(), sizesText(x.Sizes), sizesText(sizes), len(sizes), x.Dim())
 		return expanded(x, sizes)
 	}),
