@@ -21,7 +21,7 @@ var copyOps = []Op{
 		Decomp: func(b *Build, a *Args) []*Value {
 			self, src := a.Tensor(0), a.Tensor(1)
 			checkCopy(self, src)
-			if self.T != nil && src.T != nil && self.T != src.T && self.T.Storage() == src.T.Storage() {
+			if self != src && mayShare(self, src) {
 				src = b.Call("clone", src)
 			}
 			b.Exec.Run(a.Op, &Args{Op: a.Op, V: []any{self, src, a.V[2]}}, One(self))

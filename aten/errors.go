@@ -66,10 +66,18 @@ func (e *InternalError) Error() string {
 
 // guard turns a panic below it into *err. It is deferred by every entry point of the package.
 func guard(op *Op, err *error) {
-	r := recover()
-	if r == nil {
-		return
+	if r := recover(); r != nil {
+		*err = RecoverError(op, r)
 	}
+}
+
+// RecoverError makes an error of what was recovered while op ran: an *[Error] for a refusal, an *[InternalError] for a fault.
+func RecoverError(op *Op, r any) (err error) {
+	recovered(op, r, &err)
+	return err
+}
+
+func recovered(op *Op, r any, err *error) {
 	switch r := r.(type) {
 	case *Error:
 		if r.Op == "" && op != nil {

@@ -279,14 +279,30 @@ func overlapsOthers(a *Args) bool {
 		if v == nil || v.Wrapped {
 			continue
 		}
-		if self.T == nil || v.T == nil {
-			return true // shapes only: nothing is written, and a planner decides for itself
-		}
-		if self.T.Storage() == v.T.Storage() {
+		if mayShare(self, v) {
 			return true
 		}
 	}
 	return internalOverlap(self)
+}
+
+// mayShare reports that two values may look at the same memory. Of values without elements whoever made them is asked.
+func mayShare(a, b *Value) bool {
+	if a.T != nil && b.T != nil {
+		return a.T.Storage() == b.T.Storage()
+	}
+	type owner interface{ SameMemory(*Value) bool }
+	for _, v := range []*Value{a, b} {
+		if v.T == nil {
+			o, ok := v.Ref.(owner)
+			other := b
+			if v == b {
+				other = a
+			}
+			return !ok || o.SameMemory(other)
+		}
+	}
+	return true
 }
 
 // internalOverlap reports that two elements of v share memory (an expanded dimension).

@@ -278,10 +278,28 @@ func (m *Module) graphInputs(st *state, in []any) ([]any, error) {
 
 // finish writes mutation outputs back and gives the user's outputs.
 func (m *Module) finish(b *aten.Build, st *state, args, out []any) ([]any, error) {
-	sig := m.prog.Signature()
+	user, err := m.writeBack(b, args, out)
+	if err != nil {
+		return nil, err
+	}
+	for i, x := range user {
+		if v, ok := x.(*aten.Value); ok {
+			user[i] = nil
+			if v != nil {
+				user[i] = m.detach(st, v.T)
+			}
+		}
+	}
+	return user, nil
+}
+
+// writeBack copies mutation outputs to what they update, in output order, and gives the user's outputs; one that is also a
+// mutation is the updated tensor.
+func (m *Module) writeBack(b *aten.Build, args, out []any) ([]any, error) {
 	var user []any
 	updated := map[*aten.Value]*aten.Value{}
-	for i, o := range sig.Outputs {
+	copyOp := b.Reg.Lookup("aten.copy_.default")
+	for i, o := range m.prog.Signature().Outputs {
 		switch o.Kind {
 		case export.BufferMutation, export.ParameterMutation, export.UserInputMutation:
 			target, err := m.mutationTarget(&o, args)
@@ -289,11 +307,11 @@ func (m *Module) finish(b *aten.Build, st *state, args, out []any) ([]any, error
 				return nil, err
 			}
 			v, ok := out[i].(*aten.Value)
-			if !ok {
+			if !ok || v == nil {
 				return nil, fmt.Errorf("interp: output %s updates %q with %T", o.Arg.ArgName(), o.Target, out[i])
 			}
 			if v != target {
-				if _, err := b.Do(b.Reg.Lookup("aten.copy_.default"), &aten.Args{Op: b.Reg.Lookup("aten.copy_.default"), V: []any{target, v, false}}); err != nil {
+				if _, err := b.Do(copyOp, &aten.Args{Op: copyOp, V: []any{target, v, false}}); err != nil {
 					return nil, err
 				}
 			}
@@ -303,22 +321,12 @@ func (m *Module) finish(b *aten.Build, st *state, args, out []any) ([]any, error
 			user = append(user, out[i])
 		}
 	}
-	res := make([]any, len(user))
 	for i, x := range user {
-		v, ok := x.(*aten.Value)
-		if !ok {
-			res[i] = x
-			continue
+		if v, ok := x.(*aten.Value); ok && v != nil && updated[v] != nil {
+			user[i] = updated[v]
 		}
-		if v == nil {
-			continue
-		}
-		if t := updated[v]; t != nil {
-			v = t
-		}
-		res[i] = m.detach(st, v.T)
 	}
-	return res, nil
+	return user, nil
 }
 
 // detach keeps a module's own memory from the caller: an output that looks at state that later runs may write, or at mapped

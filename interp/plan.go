@@ -1,16 +1,198 @@
 package interp
 
-import "context"
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+	"sync"
 
-// shared is what all instances of a module have in common.
-type shared struct{}
+	"github.com/pt2go/pt2/aten"
+	"github.com/pt2go/pt2/plan"
+	"github.com/pt2go/pt2/tensor"
+)
 
-func newShared() *shared { return &shared{} }
+// maxPlans bounds the plans that a module keeps, one for each set of input sizes.
+const maxPlans = 32
 
-// runPlanned runs by a plan; done is false if the program cannot be planned for these inputs.
-func (m *Module) runPlanned(context.Context, []any) (out []any, done bool, err error) {
-	return nil, false, nil
+// maxIdle bounds the frames that a plan keeps for later runs.
+const maxIdle = 16
+
+// shared is what all instances of a module have in common: the plans.
+type shared struct {
+	mu    sync.Mutex
+	plans map[string]*planned
+	order []string // keys, oldest first
 }
 
-// weightsChanged drops what was made from the old weights.
-func (s *shared) weightsChanged() {}
+// planned is a plan with the frames that wait for the next run. A nil plan stands for inputs that cannot be planned.
+type planned struct {
+	once sync.Once
+	plan *plan.Plan
+	user []any // outputs that are no tensors; nil elements are tensors
+	err  error
+	mu   sync.Mutex
+	idle []idleFrame
+}
+
+type idleFrame struct {
+	frame *plan.Frame
+	state *state
+}
+
+func newShared() *shared { return &shared{plans: map[string]*planned{}} }
+
+// weightsChanged drops the plans, which hold constants made from the old weights.
+func (s *shared) weightsChanged() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.plans, s.order = map[string]*planned{}, nil
+}
+
+func (s *shared) get(key string) *planned {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.plans[key]; p != nil {
+		return p
+	}
+	if len(s.order) >= maxPlans {
+		delete(s.plans, s.order[0])
+		s.order = s.order[1:]
+	}
+	p := &planned{}
+	s.plans[key] = p
+	s.order = append(s.order, key)
+	return p
+}
+
+// planKey is what a plan depends on: dtypes, sizes and strides of tensors, values of everything else.
+func planKey(in []any) string {
+	b := make([]byte, 0, 64)
+	for _, x := range in {
+		switch x := x.(type) {
+		case *tensor.Tensor:
+			b = append(b, 't', byte(x.DType()))
+			for i, s := range x.Sizes() {
+				b = strconv.AppendInt(append(b, ','), s, 10)
+				b = strconv.AppendInt(append(b, ':'), x.Strides()[i], 10)
+			}
+			if x.IsConj() || x.IsNeg() {
+				b = append(b, fmt.Sprint(x.IsConj(), x.IsNeg())...)
+			}
+		case float64:
+			b = strconv.AppendUint(append(b, 'f'), math.Float64bits(x), 16)
+		default:
+			b = fmt.Appendf(b, "%T%v", x, x)
+		}
+		b = append(b, ';')
+	}
+	return string(b)
+}
+
+// runPlanned runs by a plan; done is false if the program cannot be planned for these inputs.
+func (m *Module) runPlanned(ctx context.Context, in []any) (out []any, done bool, err error) {
+	if m.random {
+		return nil, false, nil
+	}
+	if len(in) != len(m.users) {
+		return nil, false, nil // eager mode words the error
+	}
+	st := m.state.Load()
+	p := m.shared.get(planKey(in))
+	p.once.Do(func() { p.err = m.compile(p, st, in) })
+	if p.err != nil || p.plan == nil {
+		return nil, false, nil // eager mode runs it, or words the error
+	}
+	inputs := make([]*tensor.Tensor, len(m.users))
+	for i, x := range in {
+		inputs[i], _ = x.(*tensor.Tensor)
+	}
+	f, err := p.frame(m, st, inputs)
+	if err != nil {
+		return nil, false, err
+	}
+	res, err := f.Run(ctx, inputs)
+	if err != nil {
+		return nil, true, err
+	}
+	p.release(f, st)
+	out = make([]any, len(p.user))
+	for i, x := range p.user {
+		out[i] = x
+		if res[i] != nil {
+			out[i] = res[i]
+		}
+	}
+	return out, true, nil
+}
+
+func (p *planned) frame(m *Module, st *state, inputs []*tensor.Tensor) (*plan.Frame, error) {
+	p.mu.Lock()
+	for i := len(p.idle) - 1; i >= 0; i-- {
+		if p.idle[i].state == st {
+			f := p.idle[i].frame
+			p.idle = append(p.idle[:i], p.idle[i+1:]...)
+			p.mu.Unlock()
+			return f, nil
+		}
+	}
+	p.mu.Unlock()
+	states := make([]*tensor.Tensor, len(st.values))
+	for i, v := range st.values {
+		if v != nil {
+			states[i] = v.T
+		}
+	}
+	return p.plan.NewFrame(inputs, states, m.opts.Pool)
+}
+
+func (p *planned) release(f *plan.Frame, st *state) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.idle) < maxIdle {
+		p.idle = append(p.idle, idleFrame{f, st})
+	}
+}
+
+// compile records the program for inputs like in. p.plan stays nil if that is not possible.
+func (m *Module) compile(p *planned, st *state, in []any) error {
+	var user []any
+	rec, ok, err := plan.Record(func(r *plan.Recorder) error {
+		run := &runner{ctx: context.Background(), build: aten.NewBuild(r, m.reg)}
+		args := make([]any, len(m.code.graph.Inputs))
+		for i, v := range st.values {
+			switch {
+			case v == nil:
+			case m.mutable[i]:
+				args[i] = r.External(plan.State, i, v.T)
+			default:
+				args[i] = v
+			}
+		}
+		for j, i := range m.users {
+			args[i] = in[j]
+			if t, isTensor := in[j].(*tensor.Tensor); isTensor {
+				v := r.External(plan.Input, j, t)
+				args[i] = v
+			}
+		}
+		out, err := run.run(m.code, args)
+		if err != nil {
+			return err
+		}
+		user, err = m.writeBack(run.build, args, out)
+		return err
+	}, m.opts.Pool)
+	if err != nil || !ok {
+		return err
+	}
+	outputs := make([]*aten.Value, len(user))
+	for i, x := range user {
+		if v, isTensor := x.(*aten.Value); isTensor {
+			outputs[i], user[i] = v, nil
+		}
+	}
+	p.user = user
+	p.plan, err = rec.Finish(outputs)
+	return err
+}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pt2go/pt2/aten"
 	"github.com/pt2go/pt2/export"
+	"github.com/pt2go/pt2/plan"
 	"github.com/pt2go/pt2/symbolic"
 	"github.com/pt2go/pt2/tensor"
 )
@@ -303,6 +304,9 @@ func number(v any) (any, error) {
 		}
 		return v.Complex(), nil
 	case *aten.Value:
+		if v.T == nil {
+			return nil, &plan.Unplannable{Why: "control flow depends on data"}
+		}
 		s, err := aten.Item(v.T)
 		if err != nil {
 			return nil, err
