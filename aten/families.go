@@ -4,7 +4,7 @@ package aten
 func families() [][]Op {
 	return [][]Op{
 		arithmeticOps, compareOps, bitwiseOps, unaryOps, activationOps, specialOps, lossOps, complexOps,
-		reductionOps, scanOps, sortOps,
+		reductionOps, scanOps, sortOps, uniqueOps,
 		viewOps, splitOps, copyOps, creationOps, windowOps, joinOps, indexOps, diagonalOps, scatterOps, padOps,
 		matmulOps, linalgOps, fftOps, distanceOps,
 		convOps, poolOps, normOps, attentionOps, rnnOps, resampleOps, embeddingOps,

@@ -1,3 +1,313 @@
 package aten
 
-var sortOps = []Op{}
+import (
+	"cmp"
+	"math"
+	"slices"
+	"unsafe"
+
+	"github.com/pt2go/pt2/symbolic"
+	"github.com/pt2go/pt2/tensor"
+)
+
+// sortOps order elements along a dimension, or pick by order.
+var sortOps = []Op{
+	{
+		Schema: "sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
+		Tags:   Core,
+		Shape:  func(a *Args) []Meta { return shapeSort(a, 1) },
+		CPU:    func(k *Kernel) { sortKernel(k, k.I64(1), k.Bool(2)) },
+	},
+	{
+		Schema: "sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
+		Shape:  func(a *Args) []Meta { return shapeSort(a, 2) },
+		CPU:    func(k *Kernel) { sortKernel(k, k.I64(2), k.Bool(3)) },
+	},
+	{
+		Schema: "argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor",
+		Decomp: func(b *Build, a *Args) []*Value { return One(b.CallN("sort", a.V...)[1]) },
+	},
+	{
+		Schema: "argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor",
+		Decomp: func(b *Build, a *Args) []*Value { return One(b.CallN("sort", a.V[0], a.V[2], a.V[3])[1]) },
+	},
+	{
+		Schema: "msort(Tensor self) -> Tensor",
+		Decomp: func(b *Build, a *Args) []*Value { return One(b.CallN("sort", a.V[0], 0)[0]) },
+	},
+	{
+		Schema: "topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)",
+		Tags:   Core,
+		Shape: func(a *Args) []Meta {
+			x, n := a.Tensor(0), a.Int(1)
+			refuseComplex(a, x)
+			d := WrapDim(a.I64(2), x.Dim())
+			size := symbolic.N(1)
+			if x.Dim() > 0 {
+				size = x.Sizes[d]
+			}
+			Check(n.Ge(symbolic.N(0)) && n.Le(size), "selected index k out of range")
+			sizes := cloneInts(x.Sizes)
+			if x.Dim() > 0 {
+				sizes[d] = n
+			}
+			return []Meta{Contig(x.DType, sizes...), Contig(tensor.Int64, sizes...)}
+		},
+		CPU: func(k *Kernel) {
+			n, largest, sorted := int(k.I64(1)), k.Bool(3), k.Bool(4)
+			lt := less[ordered](func(a, b ordered) bool { return a.key < b.key })
+			if largest {
+				lt = func(a, b ordered) bool { return a.key > b.key }
+			}
+			k.pickLanes(k.I64(2), func(lane []ordered) []ordered {
+				switch {
+				case n == 0:
+				case n*64 <= len(lane):
+					partialSort(lane, n, lt)
+				default:
+					nthElement(lane, n-1, lt)
+					if sorted {
+						introSort(lane[:n-1], lt)
+					}
+				}
+				return lane[:n]
+			})
+		},
+	},
+	pickOp("kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)", 2, func(k *Kernel, lane []ordered) ordered {
+		at := int(k.I64(1)) - 1
+		quickSelect(lane, at, func(a, b ordered) bool { return a.key > b.key })
+		return lane[at]
+	}),
+	pickOp("median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", 1, func(_ *Kernel, lane []ordered) ordered {
+		return medianOf(lane, false)
+	}),
+	pickOp("nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", 1, func(_ *Kernel, lane []ordered) ordered {
+		return medianOf(lane, true)
+	}),
+	pickOp("mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)", 1, func(_ *Kernel, lane []ordered) ordered {
+		return modeOf(lane)
+	}),
+	medianAll("median(Tensor self) -> Tensor", false),
+	medianAll("nanmedian(Tensor self) -> Tensor", true),
+}
+
+// ordered is an element by its place in the order of its dtype, NaN above all, and its index.
+type ordered struct {
+	key int64
+	idx int64
+}
+
+// nanKey is the key of every NaN.
+const nanKey = math.MaxInt64
+
+// orderKeys fills lane with the keys of n elements of dt at p, step elements apart.
+func orderKeys(lane []ordered, p unsafe.Pointer, dt tensor.DType, step int64) {
+	n := len(lane)
+	var buf [256]uint64
+	for lo := 0; lo < n; lo += len(buf) {
+		m := min(len(buf), n-lo)
+		src := unsafe.Add(p, int64(lo)*step*int64(dt.Size()))
+		switch {
+		case dt == tensor.Uint64:
+			loadRow(unsafe.Pointer(&buf), KU64, src, dt, step, m)
+			for i, v := range buf[:m] {
+				lane[lo+i] = ordered{int64(v ^ 1<<63), int64(lo + i)}
+			}
+		case dt.IsIntegral():
+			loadRow(unsafe.Pointer(&buf), KI64, src, dt, step, m)
+			for i, v := range buf[:m] {
+				lane[lo+i] = ordered{int64(v), int64(lo + i)}
+			}
+		default:
+			loadRow(unsafe.Pointer(&buf), KF64, src, dt, step, m)
+			for i, v := range buf[:m] {
+				lane[lo+i] = ordered{floatKey(v), int64(lo + i)}
+			}
+		}
+	}
+}
+
+// floatKey maps the bits of a float64 to an integer of the same order; both zeros are equal.
+func floatKey(bits uint64) int64 {
+	mag := int64(bits &^ (1 << 63))
+	switch {
+	case mag > 0x7ff<<52:
+		return nanKey
+	case bits>>63 != 0:
+		return -mag
+	}
+	return mag
+}
+
+func refuseComplex(a *Args, x *Value) {
+	if x.DType.IsComplex() {
+		Fail("%s(): does not support complex input", a.Op.schema.Base)
+	}
+}
+
+func shapeSort(a *Args, dim int) []Meta {
+	x := a.Tensor(0)
+	Check(!x.DType.IsComplex(), "Sort currently does not support complex dtypes on CPU")
+	WrapDim(a.I64(dim), x.Dim())
+	v := LikeMeta(x, x.DType, PreserveFormat)
+	return []Meta{v, Strided(tensor.Int64, v.Sizes, v.Strides)}
+}
+
+func sortKernel(k *Kernel, dim int64, descending bool) {
+	order := func(a, b ordered) int { return cmp.Compare(a.key, b.key) }
+	if descending {
+		order = func(a, b ordered) int { return cmp.Compare(b.key, a.key) }
+	}
+	k.pickLanes(dim, func(lane []ordered) []ordered {
+		slices.SortStableFunc(lane, order)
+		return lane
+	})
+}
+
+// pickLanes gives each line of argument 0 along a dimension to f and stores the elements that f answers: values in Out[0],
+// their indices in Out[1]. The lines of the outputs have as many elements as f answers.
+func (k *Kernel) pickLanes(dim int64, f func(lane []ordered) []ordered) {
+	x := oneD(k.T(0))
+	values, indices := oneD(k.Out[0]), oneD(k.Out[1])
+	d := WrapDim(dim, x.Dim())
+	if x.Numel() == 0 {
+		return
+	}
+	n, dt := int(x.Sizes()[d]), x.DType()
+	xo, vo, io := laneOffsets(x, d), laneOffsets(values, d), laneOffsets(indices, d)
+	xs, vs, is := x.Strides()[d], values.Strides()[d], indices.Strides()[d]
+	size := int64(dt.Size())
+	xb, vb, ib := base(x), base(values), base(indices)
+	k.Pool.ParallelFor(len(xo), max(grain/16/max(n, 1), 1), func(lo, hi int) {
+		lane := make([]ordered, n)
+		for l := lo; l < hi; l++ {
+			src := unsafe.Add(xb, xo[l]*size)
+			orderKeys(lane, src, dt, xs)
+			for i, e := range f(lane) {
+				copyElement(unsafe.Add(vb, (vo[l]+int64(i)*vs)*size), unsafe.Add(src, e.idx*xs*size), uintptr(size))
+				*(*int64)(unsafe.Add(ib, (io[l]+int64(i)*is)*8)) = e.idx
+			}
+		}
+	})
+}
+
+// laneOffsets lists the offsets of the first elements of all lines along d, in row-major order of the other dimensions.
+func laneOffsets(t *tensor.Tensor, d int) []int64 {
+	w := without(t, d)
+	return rowMajorOffsets(w.Sizes(), w.Strides())
+}
+
+// pickOp is an operator (self, ..., dim, keepdim) that picks one element of each line.
+func pickOp(schema string, dim int, pick func(k *Kernel, lane []ordered) ordered) Op {
+	return Op{
+		Schema: schema,
+		Shape: func(a *Args) []Meta {
+			x := a.Tensor(0)
+			refuseComplex(a, x)
+			d := WrapDim(a.I64(dim), x.Dim())
+			size := symbolic.N(1)
+			sizes := cloneInts(x.Sizes)
+			if x.Dim() > 0 {
+				size = x.Sizes[d]
+				sizes[d] = symbolic.N(1)
+				if !a.Bool(dim + 1) {
+					sizes = removeInt(x.Sizes, d)
+				}
+			}
+			name := a.Op.schema.Base
+			if dim == 2 {
+				Check(a.I64(1) >= 1 && a.Int(1).Le(size), "kthvalue(): selected number k out of range for dimension %d", d)
+			}
+			if size.Eq(symbolic.N(0)) {
+				FailIndex("%s(): Expected reduction dim %d to have non-zero size.", name, d)
+			}
+			return []Meta{Contig(x.DType, sizes...), Contig(tensor.Int64, sizes...)}
+		},
+		CPU: func(k *Kernel) {
+			if !k.Bool(dim+1) && k.T(0).Dim() > 0 {
+				d := WrapDim(k.I64(dim), k.T(0).Dim())
+				for i, o := range k.Out {
+					k.Out[i] = withDim(o, d)
+				}
+			}
+			one := make([]ordered, 1)
+			serial := *k
+			serial.Pool = nil
+			serial.pickLanes(k.I64(dim), func(lane []ordered) []ordered {
+				one[0] = pick(k, lane)
+				return one
+			})
+		},
+	}
+}
+
+// withDim inserts a dimension of size 1 at d.
+func withDim(t *tensor.Tensor, d int) *tensor.Tensor {
+	sizes := slices.Insert(slices.Clone(t.Sizes()), d, 1)
+	strides := slices.Insert(slices.Clone(t.Strides()), d, 1)
+	return t.WithView(sizes, strides, t.Offset())
+}
+
+// medianOf picks the lower of the middle elements: the first NaN if there is one, unless NaNs are left out.
+func medianOf(lane []ordered, skipNaN bool) ordered {
+	nan := 0
+	for _, e := range lane {
+		if e.key == nanKey {
+			if !skipNaN {
+				return e
+			}
+			nan++
+		}
+	}
+	mid := max((len(lane)-nan-1)/2, 0)
+	nthElement(lane, mid, func(a, b ordered) bool { return a.key < b.key })
+	return lane[mid]
+}
+
+// modeOf picks the least of the most frequent elements; NaNs all differ.
+func modeOf(lane []ordered) ordered {
+	introSort(lane, func(a, b ordered) bool { return a.key < b.key })
+	best, most, run := lane[0], 0, 0
+	for i, e := range lane {
+		run++
+		if i+1 < len(lane) && lane[i+1].key == e.key && e.key != nanKey {
+			continue
+		}
+		if run > most {
+			best, most = e, run
+		}
+		run = 0
+	}
+	return best
+}
+
+func medianAll(schema string, skipNaN bool) Op {
+	return Op{
+		Schema: schema,
+		Shape: func(a *Args) []Meta {
+			refuseComplex(a, a.Tensor(0))
+			return []Meta{Contig(a.Tensor(0).DType)}
+		},
+		CPU: func(k *Kernel) {
+			x := k.contiguous(k.T(0))
+			n := x.Numel()
+			if n == 0 {
+				fillAll(k.Pool, k.Out[0], emptyMedian(x.DType()))
+				return
+			}
+			lane := make([]ordered, n)
+			orderKeys(lane, base(x), x.DType(), 1)
+			size := int64(x.DType().Size())
+			copyElement(base(k.Out[0]), unsafe.Add(base(x), medianOf(lane, skipNaN).idx*size), uintptr(size))
+		},
+	}
+}
+
+// emptyMedian is NaN, or what it becomes as an integer.
+func emptyMedian(dt tensor.DType) Scalar {
+	if dt.IsFloat() {
+		return FloatS(math.NaN())
+	}
+	return extremeOf(dt, true)
+}
