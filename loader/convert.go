@@ -36,6 +36,7 @@ type scope struct {
 	floats  map[string]*schema.SymFloat
 	bools   map[string]*schema.SymBool
 	customs map[string]*schema.CustomObjArgument
+	nodes   map[string]bool // names made for nodes that have none
 	where   string
 }
 
@@ -59,7 +60,7 @@ func (c *converter) graph(src *schema.Graph, specs []schema.InputSpec) (*export.
 	}
 	defer func() { c.depth-- }()
 	s := &scope{
-		c: c, g: &export.Graph{SingleReturn: src.IsSingleTensorReturn}, where: "graph.inputs",
+		c: c, nodes: map[string]bool{}, g: &export.Graph{SingleReturn: src.IsSingleTensorReturn}, where: "graph.inputs",
 		names:   make(map[string]*export.Value, len(src.TensorValues)),
 		tensors: index(src.TensorValues), ints: index(src.SymIntValues), floats: index(src.SymFloatValues),
 		bools: index(src.SymBoolValues), customs: index(src.CustomObjValues),
@@ -150,7 +151,7 @@ func (s *scope) define(name string, kind export.ValueKind) (*export.Value, error
 	v := &export.Value{Name: name, Kind: kind, ID: len(s.g.Values)}
 	var err error
 	switch kind {
-	case export.TensorKind:
+	case export.TensorKind, export.TokenKind:
 		if m := s.tensors[name]; m != nil {
 			v.Tensor, err = s.c.meta(m)
 		}
@@ -258,7 +259,7 @@ func (s *scope) node(i int, src *schema.Node) (*export.Node, error) {
 		n.Target = rest
 	}
 	if n.Name == "" {
-		n.Name = nodeName(src, i)
+		n.Name = s.nodeName(src)
 	}
 	s.where = fmt.Sprintf("graph.nodes[%d] (%s)", i, n.Name)
 	n.Op = s.c.reg.Lookup(n.Target)
@@ -269,11 +270,7 @@ func (s *scope) node(i int, src *schema.Node) (*export.Node, error) {
 		if err != nil {
 			return nil, err
 		}
-		arg := export.NamedArg{Name: in.Name, Value: a, Kind: export.Positional}
-		if in.Kind == schema.Keyword {
-			arg.Kind = export.Keyword
-		}
-		n.Args = append(n.Args, arg)
+		n.Args = append(n.Args, export.NamedArg{Name: in.Name, Value: a, Kind: argKind(n.Op, in)})
 	}
 	for j := range src.Outputs {
 		o, err := s.output(&src.Outputs[j])
@@ -286,14 +283,62 @@ func (s *scope) node(i int, src *schema.Node) (*export.Node, error) {
 	return n, nil
 }
 
-// nodeName is the name of a node in files that record none: that of its only output.
-func nodeName(src *schema.Node, i int) string {
-	if len(src.Outputs) == 1 {
-		if t, ok := src.Outputs[0].Value.(schema.TensorArgument); ok {
-			return t.Name
+// argKind tells how a call wrote an argument. Files before PyTorch 2.7 do not say: there what has a default is a keyword.
+func argKind(op *aten.Op, in *schema.NamedArgument) export.ArgKind {
+	switch in.Kind {
+	case schema.Positional:
+		return export.Positional
+	case schema.Keyword:
+		return export.Keyword
+	}
+	if op != nil && in.Name != "" {
+		for _, p := range op.Signature().Params {
+			if p.Name == in.Name && (p.KwOnly || p.HasDefault) {
+				return export.Keyword
+			}
 		}
 	}
-	return fmt.Sprintf("node_%d", i)
+	return export.Positional
+}
+
+// nodeName is the name of a node in files that record none: that of its only output, else one made of its target, as PyTorch does.
+func (s *scope) nodeName(src *schema.Node) string {
+	hop := strings.HasPrefix(src.Target, "torch.ops.higher_order.")
+	tuple := hop && src.IsHOPSingleTensorReturn != nil && !*src.IsHOPSingleTensorReturn
+	if len(src.Outputs) == 1 && !tuple {
+		switch o := src.Outputs[0].Value.(type) {
+		case schema.TensorArgument:
+			return o.Name
+		case schema.SymIntArgument:
+			if o.Name != "" {
+				return o.Name
+			}
+		case schema.SymFloatArgument:
+			if o.Name != "" {
+				return o.Name
+			}
+		case schema.SymBoolArgument:
+			if o.Name != "" {
+				return o.Name
+			}
+		}
+	}
+	parts := strings.Split(src.Target, ".")
+	base := parts[len(parts)-1]
+	if !hop && len(parts) > 2 && strings.HasPrefix(src.Target, "torch.ops.") {
+		base = parts[len(parts)-2] + "_" + base
+	}
+	name := base
+	for i := 1; s.taken(name); i++ {
+		name = fmt.Sprintf("%s_%d", base, i)
+	}
+	s.nodes[name] = true
+	return name
+}
+
+// taken reports a name that the graph uses anywhere, or that was made for another node.
+func (s *scope) taken(name string) bool {
+	return s.nodes[name] || s.names[name] != nil || s.tensors[name] != nil || s.ints[name] != nil || s.floats[name] != nil || s.bools[name] != nil
 }
 
 // output defines the values of one result.

@@ -258,6 +258,7 @@ func convertParts(conv *converter, src *schema.ExportedProgram, parts *export.Pa
 	if parts.Signature, err = convertSignature(&gm.Signature); err != nil {
 		return err
 	}
+	describeConstants(parts)
 	for _, r := range src.RangeConstraints {
 		parts.RangeConstraints = append(parts.RangeConstraints, export.Range{Expr: r.Key, Min: r.Value.Min, Max: r.Value.Max})
 	}
@@ -277,6 +278,22 @@ func convertParts(conv *converter, src *schema.ExportedProgram, parts *export.Pa
 		parts.ModuleCallGraph = append(parts.ModuleCallGraph, entry)
 	}
 	return nil
+}
+
+// describeConstants gives the lifted constants of PyTorch 2.1, which has no metadata for them, that of their tensors.
+func describeConstants(parts *export.Parts) {
+	for i := range min(len(parts.Signature.Inputs), len(parts.Graph.Inputs)) {
+		spec, v := &parts.Signature.Inputs[i], parts.Graph.Inputs[i].Value
+		if spec.Kind != export.ConstantTensor || v == nil || v.Tensor != nil {
+			continue
+		}
+		if c, ok := parts.Constants.Get(spec.Target); ok {
+			if t, ok := c.(*tensor.Tensor); ok {
+				m := aten.MetaOf(t)
+				v.Tensor = &export.TensorMeta{DType: m.DType, Sizes: m.Sizes, Strides: m.Strides, Device: aten.Device{Type: "cpu", Index: -1}, Layout: aten.StridedLayout}
+			}
+		}
+	}
 }
 
 // state reads weights and constants in whichever form the archive has.
