@@ -50,8 +50,10 @@ var assertOps = []Op{
 	tokenRangeOp("_functional_sym_constrain_range_for_size(Scalar size, int? min, int? max, Tensor dep_token) -> Tensor", true),
 	{
 		Schema: "_make_dep_token(*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-		Shape:  func(*Args) []Meta { return []Meta{{DType: tensor.Float32, Sizes: []symbolic.Int{}, Strides: []symbolic.Int{}, Zero: true}} },
-		CPU:    func(*Kernel) {},
+		Shape: func(*Args) []Meta {
+			return []Meta{{DType: tensor.Float32, Sizes: []symbolic.Int{}, Strides: []symbolic.Int{}, Zero: true}}
+		},
+		CPU: func(*Kernel) {},
 	},
 	{Schema: "_print(str s) -> ()", Tags: Effect, Decomp: func(*Build, *Args) []*Value { return nil }, Note: "prints nothing"},
 	{Schema: "_propagate_xla_data(Tensor input, Tensor output) -> ()", Decomp: func(*Build, *Args) []*Value { return nil }},

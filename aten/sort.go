@@ -55,11 +55,11 @@ var sortOps = []Op{
 		},
 		CPU: func(k *Kernel) {
 			n, largest, sorted := int(k.I64(1)), k.Bool(3), k.Bool(4)
-			lt := less[ordered](func(a, b ordered) bool { return a.key < b.key })
+			lt := less[sortKey](func(a, b sortKey) bool { return a.key < b.key })
 			if largest {
-				lt = func(a, b ordered) bool { return a.key > b.key }
+				lt = func(a, b sortKey) bool { return a.key > b.key }
 			}
-			k.pickLanes(k.I64(2), func(lane []ordered) []ordered {
+			k.pickLanes(k.I64(2), func(lane []sortKey) []sortKey {
 				switch {
 				case n == 0:
 				case n*64 <= len(lane):
@@ -74,26 +74,26 @@ var sortOps = []Op{
 			})
 		},
 	},
-	pickOp("kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)", 2, func(k *Kernel, lane []ordered) ordered {
+	pickOp("kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)", 2, func(k *Kernel, lane []sortKey) sortKey {
 		at := int(k.I64(1)) - 1
-		quickSelect(lane, at, func(a, b ordered) bool { return a.key > b.key })
+		quickSelect(lane, at, func(a, b sortKey) bool { return a.key > b.key })
 		return lane[at]
 	}),
-	pickOp("median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", 1, func(_ *Kernel, lane []ordered) ordered {
+	pickOp("median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", 1, func(_ *Kernel, lane []sortKey) sortKey {
 		return medianOf(lane, false)
 	}),
-	pickOp("nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", 1, func(_ *Kernel, lane []ordered) ordered {
+	pickOp("nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", 1, func(_ *Kernel, lane []sortKey) sortKey {
 		return medianOf(lane, true)
 	}),
-	pickOp("mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)", 1, func(_ *Kernel, lane []ordered) ordered {
+	pickOp("mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)", 1, func(_ *Kernel, lane []sortKey) sortKey {
 		return modeOf(lane)
 	}),
 	medianAll("median(Tensor self) -> Tensor", false),
 	medianAll("nanmedian(Tensor self) -> Tensor", true),
 }
 
-// ordered is an element by its place in the order of its dtype, NaN above all, and its index.
-type ordered struct {
+// sortKey is an element by its place in the order of its dtype, NaN above all, and its index.
+type sortKey struct {
 	key int64
 	idx int64
 }
@@ -102,7 +102,7 @@ type ordered struct {
 const nanKey = math.MaxInt64
 
 // orderKeys fills lane with the keys of n elements of dt at p, step elements apart.
-func orderKeys(lane []ordered, p unsafe.Pointer, dt tensor.DType, step int64) {
+func orderKeys(lane []sortKey, p unsafe.Pointer, dt tensor.DType, step int64) {
 	n := len(lane)
 	var buf [256]uint64
 	for lo := 0; lo < n; lo += len(buf) {
@@ -112,17 +112,17 @@ func orderKeys(lane []ordered, p unsafe.Pointer, dt tensor.DType, step int64) {
 		case dt == tensor.Uint64:
 			loadRow(unsafe.Pointer(&buf), KU64, src, dt, step, m)
 			for i, v := range buf[:m] {
-				lane[lo+i] = ordered{int64(v ^ 1<<63), int64(lo + i)}
+				lane[lo+i] = sortKey{int64(v ^ 1<<63), int64(lo + i)}
 			}
 		case dt.IsIntegral():
 			loadRow(unsafe.Pointer(&buf), KI64, src, dt, step, m)
 			for i, v := range buf[:m] {
-				lane[lo+i] = ordered{int64(v), int64(lo + i)}
+				lane[lo+i] = sortKey{int64(v), int64(lo + i)}
 			}
 		default:
 			loadRow(unsafe.Pointer(&buf), KF64, src, dt, step, m)
 			for i, v := range buf[:m] {
-				lane[lo+i] = ordered{floatKey(v), int64(lo + i)}
+				lane[lo+i] = sortKey{floatKey(v), int64(lo + i)}
 			}
 		}
 	}
@@ -155,11 +155,11 @@ func shapeSort(a *Args, dim int) []Meta {
 }
 
 func sortKernel(k *Kernel, dim int64, descending bool) {
-	order := func(a, b ordered) int { return cmp.Compare(a.key, b.key) }
+	order := func(a, b sortKey) int { return cmp.Compare(a.key, b.key) }
 	if descending {
-		order = func(a, b ordered) int { return cmp.Compare(b.key, a.key) }
+		order = func(a, b sortKey) int { return cmp.Compare(b.key, a.key) }
 	}
-	k.pickLanes(dim, func(lane []ordered) []ordered {
+	k.pickLanes(dim, func(lane []sortKey) []sortKey {
 		slices.SortStableFunc(lane, order)
 		return lane
 	})
@@ -167,7 +167,7 @@ func sortKernel(k *Kernel, dim int64, descending bool) {
 
 // pickLanes gives each line of argument 0 along a dimension to f and stores the elements that f answers: values in Out[0],
 // their indices in Out[1]. The lines of the outputs have as many elements as f answers.
-func (k *Kernel) pickLanes(dim int64, f func(lane []ordered) []ordered) {
+func (k *Kernel) pickLanes(dim int64, f func(lane []sortKey) []sortKey) {
 	x := oneD(k.T(0))
 	values, indices := oneD(k.Out[0]), oneD(k.Out[1])
 	d := WrapDim(dim, x.Dim())
@@ -180,7 +180,7 @@ func (k *Kernel) pickLanes(dim int64, f func(lane []ordered) []ordered) {
 	size := int64(dt.Size())
 	xb, vb, ib := base(x), base(values), base(indices)
 	k.Pool.ParallelFor(len(xo), max(grain/16/max(n, 1), 1), func(lo, hi int) {
-		lane := make([]ordered, n)
+		lane := make([]sortKey, n)
 		for l := lo; l < hi; l++ {
 			src := unsafe.Add(xb, xo[l]*size)
 			orderKeys(lane, src, dt, xs)
@@ -199,7 +199,7 @@ func laneOffsets(t *tensor.Tensor, d int) []int64 {
 }
 
 // pickOp is an operator (self, ..., dim, keepdim) that picks one element of each line.
-func pickOp(schema string, dim int, pick func(k *Kernel, lane []ordered) ordered) Op {
+func pickOp(schema string, dim int, pick func(k *Kernel, lane []sortKey) sortKey) Op {
 	return Op{
 		Schema: schema,
 		Shape: func(a *Args) []Meta {
@@ -225,16 +225,14 @@ func pickOp(schema string, dim int, pick func(k *Kernel, lane []ordered) ordered
 			return []Meta{Contig(x.DType, sizes...), Contig(tensor.Int64, sizes...)}
 		},
 		CPU: func(k *Kernel) {
-			if !k.Bool(dim+1) && k.T(0).Dim() > 0 {
-				d := WrapDim(k.I64(dim), k.T(0).Dim())
-				for i, o := range k.Out {
-					k.Out[i] = withDim(o, d)
-				}
-			}
-			one := make([]ordered, 1)
 			serial := *k
 			serial.Pool = nil
-			serial.pickLanes(k.I64(dim), func(lane []ordered) []ordered {
+			if !k.Bool(dim+1) && k.T(0).Dim() > 0 {
+				d := WrapDim(k.I64(dim), k.T(0).Dim())
+				serial.Out = []*tensor.Tensor{withDim(k.Out[0], d), withDim(k.Out[1], d)}
+			}
+			one := make([]sortKey, 1)
+			serial.pickLanes(k.I64(dim), func(lane []sortKey) []sortKey {
 				one[0] = pick(k, lane)
 				return one
 			})
@@ -250,7 +248,7 @@ func withDim(t *tensor.Tensor, d int) *tensor.Tensor {
 }
 
 // medianOf picks the lower of the middle elements: the first NaN if there is one, unless NaNs are left out.
-func medianOf(lane []ordered, skipNaN bool) ordered {
+func medianOf(lane []sortKey, skipNaN bool) sortKey {
 	nan := 0
 	for _, e := range lane {
 		if e.key == nanKey {
@@ -261,13 +259,13 @@ func medianOf(lane []ordered, skipNaN bool) ordered {
 		}
 	}
 	mid := max((len(lane)-nan-1)/2, 0)
-	nthElement(lane, mid, func(a, b ordered) bool { return a.key < b.key })
+	nthElement(lane, mid, func(a, b sortKey) bool { return a.key < b.key })
 	return lane[mid]
 }
 
 // modeOf picks the least of the most frequent elements; NaNs all differ.
-func modeOf(lane []ordered) ordered {
-	introSort(lane, func(a, b ordered) bool { return a.key < b.key })
+func modeOf(lane []sortKey) sortKey {
+	introSort(lane, func(a, b sortKey) bool { return a.key < b.key })
 	best, most, run := lane[0], 0, 0
 	for i, e := range lane {
 		run++
@@ -296,7 +294,7 @@ func medianAll(schema string, skipNaN bool) Op {
 				fillAll(k.Pool, k.Out[0], emptyMedian(x.DType()))
 				return
 			}
-			lane := make([]ordered, n)
+			lane := make([]sortKey, n)
 			orderKeys(lane, base(x), x.DType(), 1)
 			size := int64(x.DType().Size())
 			copyElement(base(k.Out[0]), unsafe.Add(base(x), medianOf(lane, skipNaN).idx*size), uintptr(size))

@@ -277,12 +277,12 @@ func uniqueFlat(k *Kernel, t *tensor.Tensor, sorted, inverse, counts bool) []*te
 	}
 	x := k.contiguous(t)
 	n := int(x.Numel())
-	lane := make([]ordered, n)
+	lane := make([]sortKey, n)
 	if n > 0 {
 		orderKeys(lane, base(x), x.DType(), 1)
 	}
 	if sorted {
-		slices.SortStableFunc(lane, func(a, b ordered) int {
+		slices.SortStableFunc(lane, func(a, b sortKey) int {
 			switch {
 			case a.key < b.key:
 				return -1
@@ -329,10 +329,10 @@ func uniqueSlices(k *Kernel, t *tensor.Tensor, dim int64, sorted, inverse, count
 	}
 	Check(t.Numel() > 0, "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
 	per := int(rest.Numel())
-	rows := make([][]ordered, n)
+	rows := make([][]sortKey, n)
 	size := int64(t.DType().Size())
 	for i := range rows {
-		rows[i] = make([]ordered, per)
+		rows[i] = make([]sortKey, per)
 		row := k.contiguous(rest.WithView(rest.Sizes(), rest.Strides(), t.Offset()+int64(i)*t.Strides()[d]))
 		orderKeys(rows[i], base(row), t.DType(), 1)
 	}
