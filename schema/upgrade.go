@@ -77,6 +77,14 @@ func upgrade21(p *object) {
 		if n.text("target") == "torch.ops.map_impl" {
 			n.set("target", "torch.ops.higher_order.map_impl")
 		}
+		meta := n.obj("metadata")
+		if s := meta.text("nn_module_stack"); s != "" {
+			meta.set("nn_module_stack", moduleStack(s))
+		}
+		if s := meta.text("source_fn"); s != "" {
+			meta.remove("source_fn")
+			meta.set("source_fn_stack", s)
+		}
 	})
 	specs21(gm, g)
 	if c, ok := gm.vals["call_spec"].(*object); ok {
@@ -87,6 +95,19 @@ func upgrade21(p *object) {
 	p.remove("equality_constraints")
 	p.remove("example_inputs")
 	p.set("dialect", "ATEN")
+}
+
+// moduleStack turns key:(path,type);key:(path,type) into key,path,type;key,path,type.
+func moduleStack(text string) string {
+	items := strings.Split(text, ");")
+	for i, item := range items {
+		item = strings.TrimSuffix(item, ")")
+		if key, rest, ok := strings.Cut(item, ":("); ok {
+			item = key + "," + rest
+		}
+		items[i] = item
+	}
+	return strings.Join(items, ";")
 }
 
 // specs21 makes the specs of 2.2 from the maps of 2.1. Constants stand in no input list there; they become the first inputs, and
