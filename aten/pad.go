@@ -72,7 +72,7 @@ var padOps = []Op{
 		Schema: "im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor",
 		Shape:  shapeIm2col,
 		CPU: func(k *Kernel) {
-			g := newColumns(k.I64s(1), k.I64s(2), k.I64s(3), k.I64s(4))
+			g := newSlidingBlocks(k.I64s(1), k.I64s(2), k.I64s(3), k.I64s(4))
 			x, o := batched(k.T(0), 4), batched(k.Out[0], 3)
 			fillAll(k.Pool, k.Out[0], IntS(0))
 			g.each(x.Sizes()[2], x.Sizes()[3], x.Sizes()[0], x.Sizes()[1], func(img, col colView) {
@@ -85,7 +85,7 @@ var padOps = []Op{
 		Tags:   Core,
 		Shape:  shapeCol2im,
 		CPU: func(k *Kernel) {
-			g := newColumns(k.I64s(2), k.I64s(3), k.I64s(4), k.I64s(5))
+			g := newSlidingBlocks(k.I64s(2), k.I64s(3), k.I64s(4), k.I64s(5))
 			x, o := batched(k.T(0), 3), batched(k.Out[0], 4)
 			fillAll(k.Pool, k.Out[0], IntS(0))
 			row := combineSum.row(o.DType())

@@ -5,13 +5,13 @@ import (
 	"github.com/pt2go/pt2/tensor"
 )
 
-// columns is the geometry of im2col and col2im: windows of an image as columns of a matrix.
-type columns struct {
+// slidingBlocks is the geometry of im2col and col2im: windows of an image as columns of a matrix.
+type slidingBlocks struct {
 	kernel, dilation, padding, stride [2]int64
 }
 
-func newColumns(kernel, dilation, padding, stride []int64) columns {
-	var g columns
+func newSlidingBlocks(kernel, dilation, padding, stride []int64) slidingBlocks {
+	var g slidingBlocks
 	for i, dst := range []*[2]int64{&g.kernel, &g.dilation, &g.padding, &g.stride} {
 		src := [][]int64{kernel, dilation, padding, stride}[i]
 		Check(len(src) == 2, "It is expected %s equals to 2, but got size %d", [...]string{"kernel_size", "dilation", "padding", "stride"}[i], len(src))
@@ -25,7 +25,7 @@ func newColumns(kernel, dilation, padding, stride []int64) columns {
 }
 
 // blocks is the number of windows along dimension i (0 height, 1 width) of an image of the given size.
-func (g *columns) blocks(size symbolic.Int, i int) symbolic.Int {
+func (g *slidingBlocks) blocks(size symbolic.Int, i int) symbolic.Int {
 	return size.AddN(2*g.padding[i] - g.dilation[i]*(g.kernel[i]-1) - 1).DivN(g.stride[i]).AddN(1)
 }
 
@@ -42,7 +42,7 @@ func (v colView) of(t *tensor.Tensor) *tensor.Tensor {
 
 // each calls f for every position (i, j) in the kernel window: the pixels of an image [N, C, H, W] that the windows see
 // there, and their places in the columns [N, C*kh*kw, L]. Pixels in the padding are left out.
-func (g *columns) each(height, width, n, c int64, f func(img, col colView)) {
+func (g *slidingBlocks) each(height, width, n, c int64, f func(img, col colView)) {
 	lh, lw := g.blocks(symbolic.N(height), 0).Int64(), g.blocks(symbolic.N(width), 1).Int64()
 	if n*c*height*width == 0 {
 		return
@@ -71,7 +71,7 @@ func (g *columns) each(height, width, n, c int64, f func(img, col colView)) {
 
 // span gives for kernel position at along dimension i the pixel of window 0, and the range of windows whose pixel there
 // lies inside the image.
-func (g *columns) span(i int, at, size, windows int64) (first, lo, hi int64) {
+func (g *slidingBlocks) span(i int, at, size, windows int64) (first, lo, hi int64) {
 	first = at*g.dilation[i] - g.padding[i]
 	if first < 0 {
 		lo = (-first + g.stride[i] - 1) / g.stride[i]
@@ -92,7 +92,7 @@ func batched(t *tensor.Tensor, rank int) *tensor.Tensor {
 
 func shapeIm2col(a *Args) []Meta {
 	x := a.Tensor(0)
-	g := newColumns(a.I64s(1), a.I64s(2), a.I64s(3), a.I64s(4))
+	g := newSlidingBlocks(a.I64s(1), a.I64s(2), a.I64s(3), a.I64s(4))
 	n := x.Dim()
 	zero := symbolic.N(0)
 	Check((n == 3 || n == 4) && x.Sizes[n-1].Ne(zero) && x.Sizes[n-2].Ne(zero) && x.Sizes[n-3].Ne(zero), "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, but got: %s", sizesText(x.Sizes))
@@ -106,7 +106,7 @@ func shapeIm2col(a *Args) []Meta {
 func shapeCol2im(a *Args) []Meta {
 	x, size := a.Tensor(0), a.Ints(1)
 	Check(len(size) == 2, "It is expected output_size equals to 2, but got size %d", len(size))
-	g := newColumns(a.I64s(2), a.I64s(3), a.I64s(4), a.I64s(5))
+	g := newSlidingBlocks(a.I64s(2), a.I64s(3), a.I64s(4), a.I64s(5))
 	n := x.Dim()
 	zero := symbolic.N(0)
 	Check((n == 2 || n == 3) && x.Sizes[n-1].Ne(zero) && x.Sizes[n-2].Ne(zero), "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for input, but got: %s", sizesText(x.Sizes))

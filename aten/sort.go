@@ -1,7 +1,6 @@
 package aten
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"unsafe"
@@ -16,12 +15,12 @@ var sortOps = []Op{
 		Schema: "sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
 		Tags:   Core,
 		Shape:  func(a *Args) []Meta { return shapeSort(a, 1) },
-		CPU:    func(k *Kernel) { sortKernel(k, k.I64(1), k.Bool(2)) },
+		CPU:    func(k *Kernel) { sortKernel(k, k.I64(1), k.Bool(2), false) },
 	},
 	{
 		Schema: "sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
 		Shape:  func(a *Args) []Meta { return shapeSort(a, 2) },
-		CPU:    func(k *Kernel) { sortKernel(k, k.I64(2), k.Bool(3)) },
+		CPU:    func(k *Kernel) { sortKernel(k, k.I64(2), k.Bool(3), k.Bool(1)) },
 	},
 	{
 		Schema: "argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor",
@@ -154,13 +153,28 @@ func shapeSort(a *Args, dim int) []Meta {
 	return []Meta{v, Strided(tensor.Int64, v.Sizes, v.Strides)}
 }
 
-func sortKernel(k *Kernel, dim int64, descending bool) {
-	order := func(a, b sortKey) int { return cmp.Compare(a.key, b.key) }
+// sortKernel sorts lines. Where stability is not asked for PyTorch's order of equal elements is followed: that of its
+// library's unstable sort for the dtypes that have no vector code.
+func sortKernel(k *Kernel, dim int64, descending, stable bool) {
+	lt := less[sortKey](func(a, b sortKey) bool { return a.key < b.key })
 	if descending {
-		order = func(a, b sortKey) int { return cmp.Compare(b.key, a.key) }
+		lt = func(a, b sortKey) bool { return a.key > b.key }
+	}
+	order := func(a, b sortKey) int {
+		switch {
+		case lt(a, b):
+			return -1
+		case lt(b, a):
+			return 1
+		}
+		return 0
 	}
 	k.pickLanes(dim, func(lane []sortKey) []sortKey {
-		slices.SortStableFunc(lane, order)
+		if stable {
+			slices.SortStableFunc(lane, order)
+		} else {
+			introSort(lane, lt)
+		}
 		return lane
 	})
 }
