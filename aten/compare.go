@@ -88,14 +88,6 @@ var compareOps = concat(
 			v := b.Call("all", b.Call("isclose", a.V...))
 			return itemOf(v.T).Bool()
 		}},
-		{Schema: "equal(Tensor self, Tensor other) -> bool", Tags: DataDependent, Result: func(a *Args) any {
-			x, y := a.Tensor(0), a.Tensor(1)
-			if !SameSizes(x.Sizes, y.Sizes) {
-				return false
-			}
-			b := NewBuildWith(&Eager{})
-			return itemOf(b.Call("all", b.Call("eq.Tensor", x, y)).T).Bool()
-		}},
 	},
 )
 

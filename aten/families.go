@@ -8,6 +8,6 @@ func families() [][]Op {
 		viewOps, splitOps, copyOps, creationOps, windowOps, joinOps, indexOps, diagonalOps, scatterOps, padOps,
 		matmulOps, linalgOps, fftOps, distanceOps,
 		convOps, poolOps, normOps, attentionOps, rnnOps, resampleOps, embeddingOps,
-		quantizedOps, visionOps, randomOps, dropoutOps, scalarOps, assertOps, foreachOps, miscOps,
+		quantizedOps, visionOps, randomOps, dropoutOps, scalarOps, assertOps, foreachOps, miscOps, primOps,
 	}
 }

@@ -97,6 +97,9 @@ var indexOps = []Op{
 			}
 			Check(x.Dim() == ix.Dim(), "torch.take_along_dim(): input and indices should have the same number of dimensions, but got %d dimensions for input, and %d dimensions for indices", x.Dim(), ix.Dim())
 			d := WrapDim(a.I64(2), x.Dim())
+			if size := x.Size(d); size.Gt(symbolic.N(0)) { // unlike gather, indices may count from the end
+				ix = b.Call("where.self", b.Call("lt.Scalar", ix, 0), b.Call("add.Scalar", ix, size), ix)
+			}
 			xs, is := cloneInts(x.Sizes), cloneInts(ix.Sizes)
 			if x.Dim() > 0 {
 				is[d] = x.Sizes[d]

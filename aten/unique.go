@@ -30,8 +30,8 @@ var uniqueOps = []Op{
 		Schema: "unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor)",
 		Tags:   DataDependent,
 		Dynamic: func(k *Kernel) []*tensor.Tensor {
-			if d, ok := k.OptInt(3); ok && !(k.T(0).Dim() == 1 && d.Int64() == 0) {
-				return uniqueSlices(k, k.T(0), d.Int64(), false, k.Bool(1), k.Bool(2))
+			if d, ok := k.OptInt(3); ok {
+				return uniqueSlices(k, k.T(0), d.Int64(), false, true, true)
 			}
 			return uniqueFlat(k, k.T(0), false, k.Bool(1), k.Bool(2))
 		},

@@ -1,0 +1,7 @@
+//go:build purego || !amd64
+
+package cpu
+
+func asmAvailable() bool { return false }
+
+func setAsm(bool) bool { return false }

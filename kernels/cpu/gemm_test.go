@@ -1,0 +1,94 @@
+package cpu
+
+import (
+	"fmt"
+	"math/rand"
+	"testing"
+
+	"github.com/pt2go/pt2/internal/pool"
+)
+
+// variants runs f with and without assembly.
+func variants(t *testing.T, f func(t *testing.T)) {
+	for _, on := range []bool{false, true} {
+		if on && !asmAvailable() {
+			continue
+		}
+		old := setAsm(on)
+		t.Run(fmt.Sprintf("asm=%v", on), f)
+		setAsm(old)
+	}
+}
+
+func TestGemmAgainstDefinition(t *testing.T) {
+	variants(t, func(t *testing.T) {
+		rng := rand.New(rand.NewSource(1))
+		p := pool.New(2)
+		defer p.Close()
+		for _, d := range [][3]int{{1, 1, 1}, {1, 40, 9}, {2, 17, 300}, {5, 16, 3}, {6, 16, 256}, {7, 33, 257}, {130, 50, 70}, {13, 100, 1}, {250, 19, 515}, {3, 0, 4}, {4, 5, 0}} {
+			for trans := range 4 {
+				for _, beta := range []bool{false, true} {
+					checkGemm(t, rng, p, d[0], d[1], d[2], trans, beta)
+				}
+			}
+		}
+	})
+}
+
+func checkGemm(t *testing.T, rng *rand.Rand, p *pool.Pool, m, n, k, trans int, beta bool) {
+	t.Helper()
+	a, b := Matrix{randoms(rng, m*k), k, 1}, Matrix{randoms(rng, k*n), n, 1}
+	if trans&1 != 0 {
+		a.Row, a.Col = 1, m
+	}
+	if trans&2 != 0 {
+		b.Row, b.Col = 1, k
+	}
+	ldc := n + 3 // the columns beyond n must stay as they are
+	c := randoms(rng, m*ldc+8)
+	want := append([]float32(nil), c...)
+	bias := randoms(rng, n)
+	for i := range m {
+		for j := range n {
+			s := 0.0
+			for q := range k {
+				s += float64(a.Data[i*a.Row+q*a.Col]) * float64(b.Data[q*b.Row+j*b.Col])
+			}
+			if beta {
+				s += float64(c[i*ldc+j])
+			}
+			want[i*ldc+j] = float32(s + float64(bias[j]))
+		}
+	}
+	packed := append([]float32(nil), c...)
+	Gemm(p, m, n, k, a, b, c, ldc, beta, &Epilogue{ColBias: bias})
+	GemmPacked(p, m, a, PackB(b, k, n), packed, ldc, beta, &Epilogue{ColBias: bias})
+	for name, got := range map[string][]float32{"Gemm": c, "GemmPacked": packed} {
+		for i := range want {
+			if d := got[i] - want[i]; d > 1e-3 || d < -1e-3 || d != d {
+				t.Fatalf("%s %dx%dx%d trans %d beta %v: element %d is %v, want %v", name, m, n, k, trans, beta, i, got[i], want[i])
+			}
+		}
+	}
+}
+
+func randoms(rng *rand.Rand, n int) []float32 {
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = float32(rng.NormFloat64())
+	}
+	return x
+}
+
+func BenchmarkGemm(b *testing.B) {
+	rng := rand.New(rand.NewSource(1))
+	for _, n := range []int{256, 1024} {
+		x, y, z := randoms(rng, n*n), randoms(rng, n*n), make([]float32, n*n)
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			for b.Loop() {
+				Gemm(nil, n, n, n, Matrix{x, n, 1}, Matrix{y, n, 1}, z, n, false, nil)
+			}
+			b.ReportMetric(2*float64(n)*float64(n)*float64(n)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
+		})
+	}
+}
