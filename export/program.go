@@ -5,6 +5,7 @@ import (
 	"iter"
 	"strings"
 
+	"github.com/pt2go/pt2/symbolic"
 	"github.com/pt2go/pt2/tensor"
 )
 
@@ -244,11 +245,20 @@ func (p *Program) named(k InputKind) iter.Seq2[string, *tensor.Tensor] {
 	}
 }
 
-// rangesText is PyTorch's text of the range constraints, "{s77: VR[2, 100]}".
+// rangesText is PyTorch's text of the range constraints, "{s77: VR[2, 100]}". Like PyTorch it leaves out symbols that occur nowhere.
 func (p *Program) rangesText() string {
+	symbols := map[string]bool{}
+	p.p.Graph.eachExpr(func(e *symbolic.Expr) { e.Symbols(func(name string) { symbols[name] = true }) })
 	var parts []string
 	for _, r := range p.p.RangeConstraints {
-		parts = append(parts, r.Expr+": "+r.String())
+		e, err := symbolic.Parse(r.Expr)
+		known := err == nil
+		if known {
+			e.Symbols(func(name string) { known = known && symbols[name] })
+		}
+		if known {
+			parts = append(parts, r.Expr+": "+r.String())
+		}
 	}
 	return "{" + strings.Join(parts, ", ") + "}"
 }

@@ -57,8 +57,11 @@ func (e *Expr) form() (string, int) {
 		}
 	case "FloorDiv":
 		if len(e.Args) == 2 {
-			return "(" + e.Args[0].text(precMul) + "//" + e.Args[1].text(precAtom) + ")", precAtom
+			// PyTorch gives this class the precedence of a relation, so that it stands in parentheses of its own within a sum
+			return "(" + e.Args[0].text(precAtom) + "//" + e.Args[1].text(precAtom) + ")", precRel
 		}
+	case "Mod", "PythonMod":
+		return string(e.Op) + "(" + e.join(", ", precOr) + ")", precRel
 	case "Not":
 		return "~" + e.Args[0].text(precAtom), precNot
 	case "And":
