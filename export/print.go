@@ -190,6 +190,9 @@ func (f *flat) results(n *Node, x *fxNode) {
 			}
 			return
 		case nil:
+			if !hop {
+				x.name = TargetName(n.Target) + "_unused"
+			}
 			f.add(x)
 			return
 		}
@@ -289,7 +292,8 @@ func (f *flat) lastUses() [][]*fxNode {
 	return out
 }
 
-// eachExpr calls f for every expression that the graph's and its subgraphs' values record.
+// eachExpr calls f for every expression that the graph's and its subgraphs' values record, but for storage offsets, which PyTorch
+// does not read back.
 func (g *Graph) eachExpr(f func(*symbolic.Expr)) {
 	for _, v := range g.Values {
 		if v.Sym != nil {
@@ -298,7 +302,7 @@ func (g *Graph) eachExpr(f func(*symbolic.Expr)) {
 		if v.Tensor == nil {
 			continue
 		}
-		for _, list := range [][]symbolic.Int{v.Tensor.Sizes, v.Tensor.Strides, {v.Tensor.Offset}} {
+		for _, list := range [][]symbolic.Int{v.Tensor.Sizes, v.Tensor.Strides} {
 			for _, n := range list {
 				if !n.IsConst() {
 					f(n.Expr())

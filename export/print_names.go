@@ -77,3 +77,17 @@ func (s namespace) create(name string) string {
 	s.base[base] = num
 	return name
 }
+
+// camel finds where PyTorch puts an underscore into a name.
+var camel = regexp.MustCompile(`([a-z])([A-Z])`)
+
+// TargetName is the name that PyTorch derives from a call's target: "split_tensor" for torch.ops.aten.split.Tensor, "cond" for a
+// higher-order operator.
+func TargetName(target string) string {
+	parts := strings.Split(target, ".")
+	base := parts[len(parts)-1]
+	if len(parts) > 4 && strings.HasPrefix(target, "torch.ops.") {
+		base = parts[len(parts)-2] + "_" + base
+	}
+	return strings.ToLower(camel.ReplaceAllString(base, "${1}_${2}"))
+}

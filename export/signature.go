@@ -169,16 +169,14 @@ type GraphSignature struct {
 
 // String is PyTorch's text of an ExportGraphSignature.
 func (s *GraphSignature) String() string {
-	var b strings.Builder
-	b.WriteString("\n# inputs\n")
-	for _, x := range s.Inputs {
-		b.WriteString(x.String() + "\n")
+	ins, outs := make([]string, len(s.Inputs)), make([]string, len(s.Outputs))
+	for i, x := range s.Inputs {
+		ins[i] = x.String()
 	}
-	b.WriteString("\n# outputs\n")
-	for _, x := range s.Outputs {
-		b.WriteString(x.String() + "\n")
+	for i, x := range s.Outputs {
+		outs[i] = x.String()
 	}
-	return b.String()
+	return "\n# inputs\n" + strings.Join(ins, "\n") + "\n\n# outputs\n" + strings.Join(outs, "\n") + "\n"
 }
 
 func (s *GraphSignature) targets(k InputKind) []string {

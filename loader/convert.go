@@ -2,7 +2,6 @@ package loader
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/pt2go/pt2/aten"
@@ -324,12 +323,7 @@ func (s *scope) nodeName(src *schema.Node) string {
 			}
 		}
 	}
-	parts := strings.Split(src.Target, ".")
-	base := parts[len(parts)-1]
-	if !hop && len(parts) > 2 && strings.HasPrefix(src.Target, "torch.ops.") {
-		base = parts[len(parts)-2] + "_" + base
-	}
-	base = strings.ToLower(camel.ReplaceAllString(base, "${1}_${2}"))
+	base := export.TargetName(src.Target)
 	name := base
 	for i := 1; s.taken(name); i++ {
 		name = fmt.Sprintf("%s_%d", base, i)
@@ -337,9 +331,6 @@ func (s *scope) nodeName(src *schema.Node) string {
 	s.nodes[name] = true
 	return name
 }
-
-// camel finds where PyTorch puts an underscore into a name.
-var camel = regexp.MustCompile(`([a-z])([A-Z])`)
 
 // taken reports a name that the graph uses anywhere, or that was made for another node.
 func (s *scope) taken(name string) bool {

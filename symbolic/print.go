@@ -62,6 +62,8 @@ func (e *Expr) form() (string, int) {
 		}
 	case "Mod", "PythonMod":
 		return string(e.Op) + "(" + e.join(", ", precOr) + ")", precRel
+	case "ExprCondPair":
+		return "(" + e.join(", ", precOr) + ")", precAtom
 	case "Not":
 		return "~" + e.Args[0].text(precAtom), precNot
 	case "And":
@@ -100,8 +102,17 @@ func formatFloat(f float64) string {
 	return s
 }
 
-// sumText puts the constant last, as sympy does.
+// sumText puts the constant last, as sympy does, but for 10 - u0: a positive constant and a negative multiple.
 func (e *Expr) sumText() string {
+	if len(e.Args) == 2 {
+		c, m := e.Args[0], e.Args[1]
+		if c.Op != OpInt {
+			c, m = m, c
+		}
+		if c.Op == OpInt && c.I > 0 && m.Op == "Mul" && len(m.Args) == 2 && m.Args[0].Op == OpInt && m.Args[0].I < 0 {
+			return c.text(precAdd) + " - " + strings.TrimPrefix(m.text(precAdd), "-")
+		}
+	}
 	var b strings.Builder
 	write := func(a *Expr) {
 		t := a.text(precAdd)
