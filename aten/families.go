@@ -5,7 +5,7 @@ func families() [][]Op {
 	return [][]Op{
 		arithmeticOps, compareOps, bitwiseOps, unaryOps, activationOps, specialOps, lossOps, complexOps,
 		reductionOps, scanOps, sortOps, uniqueOps,
-		viewOps, splitOps, copyOps, creationOps, windowOps, joinOps, indexOps, diagonalOps, scatterOps, padOps,
+		viewOps, splitOps, copyOps, creationOps, windowOps, joinOps, indexOps, diagonalOps, scatterOps, padOps, viewBackwardOps,
 		matmulOps, linalgOps, fftOps, distanceOps,
 		convOps, poolOps, normOps, attentionOps, rnnOps, resampleOps, embeddingOps,
 		quantizedOps, visionOps, randomOps, dropoutOps, scalarOps, assertOps, foreachOps, miscOps, primOps,

@@ -73,7 +73,7 @@ var padOps = []Op{
 		Shape:  shapeIm2col,
 		CPU: func(k *Kernel) {
 			g := newSlidingBlocks(k.I64s(1), k.I64s(2), k.I64s(3), k.I64s(4))
-			x, o := batched(k.T(0), 4), batched(k.Out[0], 3)
+			x, o := withBatch(k.T(0), 4), withBatch(k.Out[0], 3)
 			fillAll(k.Pool, k.Out[0], IntS(0))
 			g.each(x.Sizes()[2], x.Sizes()[3], x.Sizes()[0], x.Sizes()[1], func(img, col colView) {
 				Copy(nil, col.of(o), img.of(x))
@@ -86,7 +86,7 @@ var padOps = []Op{
 		Shape:  shapeCol2im,
 		CPU: func(k *Kernel) {
 			g := newSlidingBlocks(k.I64s(2), k.I64s(3), k.I64s(4), k.I64s(5))
-			x, o := batched(k.T(0), 3), batched(k.Out[0], 4)
+			x, o := withBatch(k.T(0), 3), withBatch(k.Out[0], 4)
 			fillAll(k.Pool, k.Out[0], IntS(0))
 			row := combineSum.row(o.DType())
 			quiet := &Kernel{Args: k.Args}
@@ -226,16 +226,7 @@ func borderKernel(k *Kernel, n int, reflect bool) {
 		}
 		places, offs := make([]int64, sizes[d]), make([]int64, sizes[d])
 		for j := range places {
-			at := int64(j) - pad[2*i]
-			if reflect {
-				if at < 0 {
-					at = -at
-				}
-				if at >= size {
-					at = 2*(size-1) - at
-				}
-			}
-			places[j] = min(max(at, 0), size-1) * x.Strides()[d]
+			places[j] = borderSource(int64(j)-pad[2*i], size, reflect) * x.Strides()[d]
 			offs[j] = int64(j) * dst.Strides()[d]
 		}
 		if dst.Numel() > 0 {
@@ -243,6 +234,19 @@ func borderKernel(k *Kernel, n int, reflect bool) {
 		}
 		x = dst
 	}
+}
+
+// borderSource is the place inside [0, size) whose element a place around it gets.
+func borderSource(at, size int64, reflect bool) int64 {
+	if reflect {
+		if at < 0 {
+			at = -at
+		}
+		if at >= size {
+			at = 2*(size-1) - at
+		}
+	}
+	return min(max(at, 0), size-1)
 }
 
 // circularPad joins the tensor with pieces of its other end, dimension by dimension.

@@ -82,8 +82,8 @@ func (g *slidingBlocks) span(i int, at, size, windows int64) (first, lo, hi int6
 	return first, lo, hi
 }
 
-// batched adds a leading dimension of size 1 where t has one dimension less than rank.
-func batched(t *tensor.Tensor, rank int) *tensor.Tensor {
+// withBatch adds a leading dimension of size 1 where t has one dimension less than rank.
+func withBatch(t *tensor.Tensor, rank int) *tensor.Tensor {
 	if t.Dim() == rank {
 		return t
 	}

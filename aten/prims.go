@@ -110,6 +110,22 @@ var primOps = concatOps(
 			Tags:   LazyBits,
 			Shape:  func(a *Args) []Meta { return []Meta{viewed(a.Tensor(0), flattenSizes(a))} },
 		},
+		{
+			Schema: "prims::normal(SymInt[] shape, *, Scalar mean, Scalar std, ScalarType dtype, Device device, bool requires_grad, Generator? generator=None) -> Tensor",
+			Tags:   Random,
+			Shape:  func(a *Args) []Meta { return []Meta{fresh(a, 0, 3, tensor.Float32)} },
+			CPU:    func(k *Kernel) { fillNormal(k, k.Scalar(1).Float64(), k.Scalar(2).Float64()) },
+		},
+		{
+			Schema: "prims::uniform(SymInt[] shape, *, Scalar low, Scalar high, ScalarType dtype, Device device, SymInt[] stride, Generator? generator=None) -> Tensor",
+			Tags:   Random,
+			Shape: func(a *Args) []Meta {
+				m := fresh(a, 0, 3, tensor.Float32)
+				m.Strides = checkedStrides(m.Sizes, a.Ints(5))
+				return []Meta{m}
+			},
+			CPU: func(k *Kernel) { fillUniform(k, k.Scalar(1).Float64(), k.Scalar(2).Float64()) },
+		},
 		primAs("prims::collapse(Tensor a, int start, int end) -> Tensor", "flatten.using_ints"),
 	},
 )

@@ -66,6 +66,7 @@ var scalarOps = []Op{
 		}
 		return BoolS(itemResult(a).(Scalar).Bool())
 	}),
+	numberOp("equal(Tensor self, Tensor other) -> bool", DataDependent, func(a *Args) any { return BoolS(equalTensors(a.Tensor(0), a.Tensor(1))) }),
 	numberOp("can_cast(ScalarType from_, ScalarType to) -> bool", 0, func(a *Args) any {
 		return BoolS(CanCast(a.DType(0, tensor.Float32), a.DType(1, tensor.Float32)))
 	}),
@@ -137,4 +138,44 @@ func resultTypeOf(a *Args) any {
 		}
 	}
 	return ResultType(vals...)
+}
+
+// equalTensors reports equal sizes and elements; NaN differs from itself.
+func equalTensors(x, y *Value) bool {
+	Check(x.DType == y.DType, "Expected object of data type %s but got data type %s for argument 'other' in call to equal", x.DType.CPPName(), y.DType.CPPName())
+	if !SameSizes(x.Sizes, y.Sizes) {
+		return false
+	}
+	k := &Kernel{}
+	xs, ys := k.contiguous(x.T), k.contiguous(y.T)
+	same := true
+	kind := KindOf(x.DType)
+	Loop(nil, nil, []Operand{{T: xs, Kind: kind}, {T: ys, Kind: kind}}, func(_, ins []Block) {
+		switch kind {
+		case KBool:
+			same = same && equalBlock(As[uint8](ins[0]), As[uint8](ins[1]))
+		case KI64:
+			same = same && equalBlock(As[int64](ins[0]), As[int64](ins[1]))
+		case KU64:
+			same = same && equalBlock(As[uint64](ins[0]), As[uint64](ins[1]))
+		case KF32:
+			same = same && equalBlock(As[float32](ins[0]), As[float32](ins[1]))
+		case KF64:
+			same = same && equalBlock(As[float64](ins[0]), As[float64](ins[1]))
+		case KC64:
+			same = same && equalBlock(As[complex64](ins[0]), As[complex64](ins[1]))
+		default:
+			same = same && equalBlock(As[complex128](ins[0]), As[complex128](ins[1]))
+		}
+	})
+	return same
+}
+
+func equalBlock[T Compute](x, y []T) bool {
+	for i := range x {
+		if x[i] != y[i] {
+			return false
+		}
+	}
+	return true
 }
