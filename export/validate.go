@@ -38,9 +38,9 @@ func (e *SpecError) Error() string {
 	return fmt.Sprintf("export: invalid program: %s: %s", e.Node, e.Rule)
 }
 
-// Validate checks what every program must keep: values are defined before they are used, names are unique, the signature
+// checkStructure checks what every program must keep: values are defined before they are used, names are unique, the signature
 // matches the graph, and state that it names is there.
-func (p *Program) Validate() error {
+func (p *Program) checkStructure() error {
 	g, sig := p.p.Graph, p.p.Signature
 	if len(sig.Inputs) != len(g.Inputs) {
 		return &SpecError{"", fmt.Sprintf("the signature has %d inputs, the graph %d", len(sig.Inputs), len(g.Inputs))}

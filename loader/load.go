@@ -27,6 +27,8 @@ type Options struct {
 	Schema   schema.Options
 	// ExpectedOpset, where it names an operator set, must equal what the program records.
 	ExpectedOpset map[string]int
+	// AllowAnyDialect accepts programs of dialects other than ATEN and TRAINING; of those only the structure is checked.
+	AllowAnyDialect bool
 	// AllowAnyOpset accepts programs of a newer aten operator set than this library knows.
 	AllowAnyOpset bool
 }
@@ -205,6 +207,11 @@ func (l *loading) program(model, record string) (*export.Program, error) {
 	}
 	if err := l.checkOpset(src.OpsetVersion); err != nil {
 		return nil, err
+	}
+	for _, d := range src.Verifiers {
+		if _, err := export.VerifierByDialect(d); err != nil && !l.opts.AllowAnyDialect {
+			return nil, fmt.Errorf("loader: the program names a dialect that this library does not verify: %w; allow any dialect to load it unverified", err)
+		}
 	}
 	gm := &src.GraphModule
 	parts := export.Parts{
@@ -499,7 +506,7 @@ func (l *loading) pickledPayload(record, name string) (*tensor.Tensor, error) {
 	}
 	v, err := l.torchFile(b)
 	if err != nil {
-		return nil, fmt.Errorf("loader: %s (record %s): %w", name, record, err)
+		return nil, fmt.Errorf("loader: %s (record %s) is pickled, so a tensor subclass or the like; run_decompositions() before saving makes plain tensors of it: %w", name, record, err)
 	}
 	t, ok := v.(*tensor.Tensor)
 	if !ok {
