@@ -25,9 +25,9 @@ var viewOps = []Op{
 	viewOp("t(Tensor(a) self) -> Tensor(a)", 0, func(a *Args) Meta {
 		x := a.Tensor(0)
 		Check(x.Dim() <= 2, "t() expects a tensor with <= 2 dimensions, but self is %dD", x.Dim())
-		return reversed(x)
+		return reversedDims(x)
 	}),
-	viewOp("numpy_T(Tensor(a) self) -> Tensor(a)", 0, func(a *Args) Meta { return reversed(a.Tensor(0)) }),
+	viewOp("numpy_T(Tensor(a) self) -> Tensor(a)", 0, func(a *Args) Meta { return reversedDims(a.Tensor(0)) }),
 	viewOp("mT(Tensor(a) self) -> Tensor(a)", 0, func(a *Args) Meta {
 		x := a.Tensor(0)
 		Check(x.Dim() >= 2, "tensor.mT is only supported on matrices or batches of matrices. Got %d-D tensor.", x.Dim())
@@ -191,7 +191,7 @@ func shapeTranspose(a *Args) Meta {
 	return transposed(x, WrapDim(a.I64(1), x.Dim()), WrapDim(a.I64(2), x.Dim()))
 }
 
-func reversed(x *Value) Meta {
+func reversedDims(x *Value) Meta {
 	n := x.Dim()
 	sizes, strides := make([]symbolic.Int, n), make([]symbolic.Int, n)
 	for i := range n {
