@@ -290,12 +290,9 @@ func inPlace(check func(a *Args)) func(b *Build, a *Args) []*Value {
 // detachOthers copies those tensors among the arguments after the first that share its storage.
 func detachOthers(b *Build, a *Args) *Args {
 	self := a.Tensor(0)
-	if self.T == nil {
-		return a
-	}
 	c := a
 	fix := func(v *Value) *Value {
-		if v != nil && v.T != nil && v.T.Storage() == self.T.Storage() {
+		if v != nil && !v.Wrapped && mayShare(self, v) {
 			return b.Call("clone", v)
 		}
 		return v

@@ -520,6 +520,7 @@ func indexSelectKernel(k *Kernel) {
 	places, offs := make([]int64, len(idx)), make([]int64, len(idx))
 	for i, at := range idx {
 		if at < 0 || at >= size {
+			Check(x.Dim() <= 1, "INDICES element is out of DATA bounds, id=%d axis_dim=%d", at, size)
 			FailIndex("index out of range in self")
 		}
 		places[i], offs[i] = at*stride, int64(i)*o.Strides()[d]

@@ -118,8 +118,11 @@ func shapeConstantPad(a *Args) []Meta {
 	sizes := cloneInts(x.Sizes)
 	for i := range n {
 		d := x.Dim() - 1 - i
+		zero := symbolic.N(0)
+		cropped := sizes[d].Add(pad[2*i].Min(zero))
+		Check(cropped.Ge(zero) && cropped.Add(pad[2*i+1].Min(zero)).Ge(zero), "narrow(): length must be non-negative.")
 		sizes[d] = sizes[d].Add(pad[2*i]).Add(pad[2*i+1])
-		Check(sizes[d].Ge(symbolic.N(0)), "The input size %v, plus negative padding %v and %v resulted in a negative output size, which is invalid. Check dimension %d of your input.", x.Sizes[d], pad[2*i], pad[2*i+1], d)
+		Check(sizes[d].Ge(zero), "The input size %v, plus negative padding %v and %v resulted in a negative output size, which is invalid. Check dimension %d of your input.", x.Sizes[d], pad[2*i], pad[2*i+1], d)
 	}
 	return []Meta{suggested(x, sizes)}
 }

@@ -261,7 +261,7 @@ func withDim(t *tensor.Tensor, d int) *tensor.Tensor {
 	return t.WithView(sizes, strides, t.Offset())
 }
 
-// medianOf picks the lower of the middle elements: the first NaN if there is one, unless NaNs are left out.
+// medianOf picks the lower of the middle elements, equal ones in the order of their indices: the first NaN if there is one, unless NaNs are left out.
 func medianOf(lane []sortKey, skipNaN bool) sortKey {
 	nan := 0
 	for _, e := range lane {
@@ -273,7 +273,7 @@ func medianOf(lane []sortKey, skipNaN bool) sortKey {
 		}
 	}
 	mid := max((len(lane)-nan-1)/2, 0)
-	nthElement(lane, mid, func(a, b sortKey) bool { return a.key < b.key })
+	nthElement(lane, mid, func(a, b sortKey) bool { return a.key < b.key || a.key == b.key && a.idx < b.idx })
 	return lane[mid]
 }
 
