@@ -487,16 +487,20 @@ func (l *loading) payload(dir, name string, p *schema.PayloadMeta, conv *convert
 	return t, nil
 }
 
-// emptyPayload serves a record of length 0: zeros, which PyTorch allows for tensors without elements and for fake ones.
+// smallZeros is up to how many bytes an empty record is given memory of its own.
+const smallZeros = 1 << 12
+
+// emptyPayload serves a record of length 0: zeros, which PyTorch allows for tensors without elements and for fake ones. Large ones
+// are one zero seen many times, so that a small file cannot claim much memory.
 func emptyPayload(name string, dt tensor.DType, sizes []int64) (*tensor.Tensor, error) {
 	n, err := tensor.Numel(sizes)
 	if err != nil {
 		return nil, fmt.Errorf("loader: %s: %w", name, err)
 	}
-	if n*int64(dt.Size()) > 1<<30 {
-		return nil, &ProgramError{name, fmt.Sprintf("an empty record stands for %v elements; the archive holds no weights", n)}
+	if n <= smallZeros/int64(dt.Size()) {
+		return tensor.New(dt, sizes...), nil
 	}
-	return tensor.New(dt, sizes...), nil
+	return tensor.View(tensor.NewStorage(dt.Size()), dt, sizes, make([]int64, len(sizes)), 0)
 }
 
 func (l *loading) pickledPayload(record, name string) (*tensor.Tensor, error) {
