@@ -263,3 +263,28 @@ func FuzzOpen(f *testing.F) {
 		}
 	})
 }
+
+// FuzzProgram does the same below the container: the program's JSON and the config of its weights.
+func FuzzProgram(f *testing.F) {
+	f.Add([]byte(program), []byte(config))
+	f.Add([]byte(strings.Replace(program, `{"major": 8, "minor": 20}`, `2`, 1)), []byte(config))
+	f.Fuzz(func(t *testing.T, model, weights []byte) {
+		b := build(t, map[string]string{"models/model.json": string(model), "data/weights/model_weights_config.json": string(weights)})
+		c, err := OpenBytes(b, Options{})
+		if err != nil {
+			if strings.Contains(err.Error(), "internal error") {
+				t.Fatal(err)
+			}
+			return
+		}
+		p := c.Programs["model"]
+		_ = p.String()
+		var out bytes.Buffer
+		if err := Save(&out, p, SaveOptions{}); err != nil {
+			return
+		}
+		if _, err := OpenBytes(out.Bytes(), Options{}); err != nil {
+			t.Fatalf("saved but not loaded: %v", err)
+		}
+	})
+}

@@ -164,3 +164,25 @@ func missing(path string, a, b any) string {
 	}
 	return ""
 }
+
+func BenchmarkDecode(b *testing.B) {
+	var texts [][]byte
+	size := 0
+	golden.EachModel(b, "zoo-selection", func(id string, model []byte) bool {
+		programs, _ := records(b, model)
+		for _, p := range programs {
+			size += len(p)
+		}
+		texts = append(texts, programs...)
+		return true
+	})
+	b.SetBytes(int64(size))
+	b.ReportAllocs()
+	for b.Loop() {
+		for _, t := range texts {
+			if _, err := Decode(t, Options{}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}

@@ -111,7 +111,7 @@ func PeekVersion(b []byte) (SchemaVersion, error) {
 		for r.more(&first, '}') {
 			k := string(r.key())
 			if k != "schema_version" {
-				r.pass()
+				r.leap()
 			} else {
 				found = true
 				if r.next() == '{' {

@@ -53,6 +53,9 @@ func (r *reader) space() {
 
 // next skips space and shows the next byte, 0 at the end.
 func (r *reader) next() byte {
+	if r.i < len(r.b) && r.b[r.i] > ' ' {
+		return r.b[r.i]
+	}
 	r.space()
 	if r.i < len(r.b) {
 		return r.b[r.i]
@@ -431,6 +434,30 @@ func (r *reader) pass() {
 	default:
 		r.float()
 	}
+}
+
+// leap passes over a value without looking at its syntax: it only follows strings and brackets. Whoever uses it decodes the text
+// afterwards, which finds the faults.
+func (r *reader) leap() {
+	if c := r.next(); c != '{' && c != '[' {
+		r.pass()
+		return
+	}
+	for depth := 0; r.err == nil && r.i < len(r.b); {
+		switch r.b[r.i] {
+		case '"':
+			r.passString()
+			continue
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+		}
+		if r.i++; depth == 0 {
+			return
+		}
+	}
+	r.fail("an object or array has no end")
 }
 
 // passString passes over a string without decoding it.

@@ -57,7 +57,7 @@ func TestErrors(t *testing.T) {
 		{"float for int", `{"as_int": 2}`, `{"as_int": 2.0}`, "/graph_module/graph/tensor_values/x/sizes/0/as_int", `no integer`},
 		{"twice", `"dtype": 7`, `"dtype": 7, "dtype": 7`, "/graph_module/graph/tensor_values/x", `occurs twice`},
 		{"key twice", `{"aten": 10}`, `{"aten": 10, "aten": 9}`, "/opset_version", `occurs twice`},
-		{"cut", `"guards_code": []}`, `"guards_code": [`, "/guards_code/0", `end of the text`},
+		{"cut", `"guards_code": []}`, `"guards_code": [`, "/guards_code", `has no end`},
 		{"rest", `"guards_code": []}`, `"guards_code": []} x`, "", `behind the value`},
 		{"comma", `"guards_code": []}`, `"guards_code": ["a",]}`, "/guards_code", `comma`},
 		{"control", `["TRAINING"]`, "[\"TRA\nNING\"]", "/verifiers/0", `control character`},
