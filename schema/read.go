@@ -289,39 +289,41 @@ func (r *reader) rawString() []byte {
 		return nil
 	}
 	start := r.i
-	for {
-		n := bytes.IndexByte(r.b[r.i:], '"')
-		if n < 0 {
-			r.i = len(r.b)
-			r.fail("a string has no end")
+	n := bytes.IndexByte(r.b[start:], '"')
+	if n < 0 {
+		r.i = len(r.b)
+		r.fail("a string has no end")
+		return nil
+	}
+	t := r.b[start : start+n]
+	if bs := bytes.IndexByte(t, '\\'); bs >= 0 {
+		r.i += bs
+		return r.escaped(start)
+	}
+	r.i += n + 1
+	ascii := true
+	for _, c := range t {
+		if c < ' ' {
+			r.fail("a control character in a string")
 			return nil
 		}
-		part := r.b[r.i : r.i+n]
-		if bs := bytes.IndexByte(part, '\\'); bs >= 0 {
-			r.i += bs
-			return r.escaped(start)
-		}
-		r.i += n + 1
-		t := r.b[start : r.i-1]
-		for _, c := range t {
-			if c < ' ' {
-				r.fail("a control character in a string")
-				return nil
-			}
-			if c >= utf8.RuneSelf {
-				if !utf8.Valid(t) {
-					r.fail("a string is not valid UTF-8")
-					return nil
-				}
-				break
-			}
-		}
-		return t
+		ascii = ascii && c < utf8.RuneSelf
 	}
+	if !ascii && !utf8.Valid(t) {
+		r.fail("a string is not valid UTF-8")
+		return nil
+	}
+	return t
 }
 
 // escaped reads the rest of a string from its first backslash on.
 func (r *reader) escaped(start int) []byte {
+	for _, c := range r.b[start:r.i] {
+		if c < ' ' {
+			r.fail("a control character in a string")
+			return nil
+		}
+	}
 	out := append(make([]byte, 0, 2*(r.i-start)+16), r.b[start:r.i]...)
 	for r.i < len(r.b) {
 		c := r.b[r.i]

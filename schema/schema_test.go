@@ -61,6 +61,8 @@ func TestErrors(t *testing.T) {
 		{"rest", `"guards_code": []}`, `"guards_code": []} x`, "", `behind the value`},
 		{"comma", `"guards_code": []}`, `"guards_code": ["a",]}`, "/guards_code", `comma`},
 		{"control", `["TRAINING"]`, "[\"TRA\nNING\"]", "/verifiers/0", `control character`},
+		{"control after others", `["TRAINING"]`, "[\"\u00e9\x01\"]", "/verifiers/0", `control character`},
+		{"control before escape", `["TRAINING"]`, "[\"\x01\\n\"]", "/verifiers/0", `control character`},
 		{"utf8", `["TRAINING"]`, "[\"\xff\"]", "/verifiers/0", `UTF-8`},
 		{"escape", `["TRAINING"]`, `["\x41"]`, "/verifiers/0", `escape`},
 	} {
