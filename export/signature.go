@@ -151,14 +151,10 @@ type OutputSpec struct {
 
 // String is PyTorch's text, such as "add: USER_OUTPUT".
 func (s OutputSpec) String() string {
-	name := s.Arg.ArgName()
-	if _, ok := s.Arg.(ConstantArg); ok {
-		name = ""
-	}
 	if s.Target == "" {
-		return fmt.Sprintf("%s: %v", name, s.Kind)
+		return fmt.Sprintf("%s: %v", s.Arg.ArgName(), s.Kind)
 	}
-	return fmt.Sprintf("%s: %v target='%s'", name, s.Kind, s.Target)
+	return fmt.Sprintf("%s: %v target='%s'", s.Arg.ArgName(), s.Kind, s.Target)
 }
 
 // GraphSignature describes the inputs and outputs of a program's graph, in graph order.
@@ -339,17 +335,11 @@ func (s *GraphSignature) BackwardSignature() (*BackwardSignature, error) {
 
 // ReplaceAllUses renames a graph value in all specs; constants are left alone.
 func (s *GraphSignature) ReplaceAllUses(old, new string) {
-	rename := func(a Arg) Arg {
-		if _, ok := a.(ConstantArg); ok || a.ArgName() != old {
-			return a
-		}
-		return a.withName(new)
-	}
 	for i := range s.Outputs {
-		s.Outputs[i].Arg = rename(s.Outputs[i].Arg)
+		s.Outputs[i].Arg = renamed(s.Outputs[i].Arg, old, new)
 	}
 	for i := range s.Inputs {
-		s.Inputs[i].Arg = rename(s.Inputs[i].Arg)
+		s.Inputs[i].Arg = renamed(s.Inputs[i].Arg, old, new)
 	}
 }
 
@@ -359,4 +349,50 @@ func formatBound(v *int64, inf string) string {
 		return inf
 	}
 	return strconv.FormatInt(*v, 10)
+}
+
+// ReplaceHook gives a function for whoever edits the graph: told that user (nil: the graph's output) now takes the value named
+// new instead of old, it keeps the specs right. Specs of inputs follow only with replaceInputs.
+func (s *GraphSignature) ReplaceHook(replaceInputs bool) func(old *Value, new string, user *Node) {
+	return func(old *Value, new string, user *Node) {
+		if user == nil {
+			for i := range s.Outputs {
+				s.Outputs[i].Arg = renamed(s.Outputs[i].Arg, old.Name, new)
+			}
+		}
+		if replaceInputs && old.Def == nil {
+			for i := range s.Inputs {
+				s.Inputs[i].Arg = renamed(s.Inputs[i].Arg, old.Name, new)
+			}
+		}
+	}
+}
+
+// renamed is a with another name if its name is old; constants stay.
+func renamed(a Arg, old, new string) Arg {
+	if _, ok := a.(ConstantArg); ok || a.ArgName() != old {
+		return a
+	}
+	return a.withName(new)
+}
+
+// Validate checks what PyTorch's InputSpec asserts: there is an argument, and a buffer says whether it is persistent.
+func (s InputSpec) Validate() error {
+	if s.Arg == nil {
+		return &ArgumentError{"InputSpec.Arg", "nil", "an argument"}
+	}
+	if s.Kind == Buffer && s.Persistent == nil {
+		return &ArgumentError{"InputSpec.Persistent of buffer " + s.Target, "nil", "true or false"}
+	}
+	return nil
+}
+
+// ReplaceAllUses renames a graph value among the inputs and outputs; constants are left alone.
+func (s *ModuleCallSignature) ReplaceAllUses(old, new string) {
+	for i := range s.Inputs {
+		s.Inputs[i] = renamed(s.Inputs[i], old, new)
+	}
+	for i := range s.Outputs {
+		s.Outputs[i] = renamed(s.Outputs[i], old, new)
+	}
 }

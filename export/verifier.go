@@ -126,6 +126,9 @@ func checkModuleCalls(p *Program) error {
 func checkInputs(p *Program) error {
 	for i := range p.p.Signature.Inputs {
 		s, in := &p.p.Signature.Inputs[i], &p.p.Graph.Inputs[i]
+		if err := s.Validate(); err != nil {
+			return &SpecError{in.Name, err.Error()}
+		}
 		name := s.Arg.ArgName()
 		if name != "" && name != in.Name {
 			return &SpecError{in.Name, fmt.Sprintf("the signature calls input %d %q", i, name)}
