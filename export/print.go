@@ -60,6 +60,11 @@ type fxNode struct {
 	users      int
 	metadata   map[string]string
 	output     bool
+
+	call  *Node     // for a call
+	of    *fxNode   // for the element of a result: the node that has it,
+	index int       // and its place there
+	attr  *Subgraph // for a subgraph
 }
 
 // flat is a graph as PyTorch's list of nodes.
@@ -69,11 +74,12 @@ type flat struct {
 	nodes     []*fxNode
 	values    map[*Value]*fxNode
 	subgraphs []*Subgraph
+	attrs     map[*Subgraph]*fxNode
 	names     namespace
 }
 
 func flatten(g *Graph) *flat {
-	f := &flat{g: g, values: map[*Value]*fxNode{}, names: newNamespace()}
+	f := &flat{g: g, values: map[*Value]*fxNode{}, attrs: map[*Subgraph]*fxNode{}, names: newNamespace()}
 	for _, in := range g.Inputs {
 		n := &fxNode{name: in.Name}
 		if in.Value != nil {
@@ -124,7 +130,7 @@ func use(user, n *fxNode) {
 
 // call adds a node, the subgraphs among its arguments before it, the elements of its results after it.
 func (f *flat) call(n *Node) {
-	x := &fxNode{name: n.Name, metadata: n.Metadata}
+	x := &fxNode{name: n.Name, metadata: n.Metadata, call: n}
 	var args, named []string
 	var order []NamedArg
 	for _, a := range n.Args {
@@ -224,7 +230,7 @@ func (f *flat) element(x *fxNode, i int, v *Value) {
 }
 
 func (f *flat) getitem(x *fxNode, i int, name string) *fxNode {
-	e := &fxNode{name: name, code: x.name + "[" + itoa(i) + "]", metadata: x.metadata}
+	e := &fxNode{name: name, code: x.name + "[" + itoa(i) + "]", metadata: x.metadata, of: x, index: i}
 	use(e, x)
 	return f.add(e)
 }

@@ -68,7 +68,8 @@ func (f *flat) repr(arg Argument, user *fxNode) string {
 	case Operator:
 		return string(a)
 	case *Subgraph:
-		n := f.add(&fxNode{name: a.Name, code: attribute(a.Name), metadata: user.metadata})
+		n := f.add(&fxNode{name: a.Name, code: attribute(a.Name), metadata: user.metadata, attr: a})
+		f.attrs[a] = n
 		f.subgraphs = append(f.subgraphs, a)
 		use(user, n)
 		return n.name
@@ -132,10 +133,19 @@ func pyComplex(c complex128) string {
 	if re == 0 || im == 0 || !finite(re) || !finite(im) {
 		return "complex(" + pyFloat(re) + ", " + pyFloat(im) + ")"
 	}
+	return complexText(c)
+}
+
+// complexText is Python's own text of a complex number, such as "(1+2j)" or "2j".
+func complexText(c complex128) string {
+	re, im := real(c), imag(c)
 	part := func(v float64) string { return strings.TrimSuffix(pyFloat(v), ".0") }
-	sign := ""
-	if im > 0 {
-		sign = "+"
+	if re == 0 && !math.Signbit(re) {
+		return part(im) + "j"
+	}
+	sign := "+"
+	if math.Signbit(im) && !math.IsNaN(im) {
+		sign = ""
 	}
 	return "(" + part(re) + sign + part(im) + "j)"
 }

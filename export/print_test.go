@@ -51,7 +51,7 @@ func goldens(t *testing.T) map[string]map[string]string {
 	}
 }
 
-// TestString holds printed programs against PyTorch's print(ep).
+// TestString holds printed programs and graphs against PyTorch's print(ep) and print(ep.graph).
 func TestString(t *testing.T) {
 	n := 0
 	for corpus, texts := range goldens(t) {
@@ -60,7 +60,9 @@ func TestString(t *testing.T) {
 			if !ok {
 				return true
 			}
+			graph, hasGraph := texts[id+".graph"]
 			delete(texts, id)
+			delete(texts, id+".graph")
 			c, err := loader.OpenBytes(model, loader.Options{})
 			if err != nil {
 				t.Errorf("%s: %v", id, err)
@@ -72,13 +74,9 @@ func TestString(t *testing.T) {
 				return true
 			}
 			n++
-			if got := p.String(); got != want {
-				g, w := strings.Split(got, "\n"), strings.Split(want, "\n")
-				i := 0
-				for i < min(len(g), len(w))-1 && g[i] == w[i] {
-					i++
-				}
-				t.Errorf("%s: line %d\ngot  %s\nwant %s", id, i+1, g[i], w[i])
+			sameText(t, id, p.String(), want)
+			if hasGraph {
+				sameText(t, id+": graph", p.Graph().String(), graph)
 			}
 			return true
 		})
@@ -89,4 +87,17 @@ func TestString(t *testing.T) {
 	if n == 0 {
 		t.Error("nothing compared")
 	}
+}
+
+func sameText(t *testing.T, id, got, want string) {
+	t.Helper()
+	if got == want {
+		return
+	}
+	g, w := strings.Split(got, "\n"), strings.Split(want, "\n")
+	i := 0
+	for i < min(len(g), len(w))-1 && g[i] == w[i] {
+		i++
+	}
+	t.Errorf("%s: line %d\ngot  %s\nwant %s", id, i+1, g[i], w[i])
 }
