@@ -7,7 +7,7 @@ func families() [][]Op {
 		reductionOps, scanOps, sortOps, uniqueOps,
 		viewOps, splitOps, copyOps, creationOps, windowOps, joinOps, indexOps, diagonalOps, scatterOps, padOps, viewBackwardOps,
 		matmulOps, linalgOps, fftOps, distanceOps,
-		convOps, poolOps, normOps, attentionOps, rnnOps, resampleOps, embeddingOps,
+		convOps, poolOps, normOps, attentionOps, rnnOps, resampleOps, embeddingOps, embeddingBagOps,
 		quantizedOps, visionOps, randomOps, dropoutOps, scalarOps, assertOps, foreachOps, miscOps, primOps,
 	}
 }
