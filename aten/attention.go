@@ -1,3 +1,97 @@
 package aten
 
-var attentionOps = []Op{}
+import (
+	"math"
+
+	"github.com/pt2go/pt2/symbolic"
+	"github.com/pt2go/pt2/tensor"
+)
+
+// attentionOps are forms of scaled dot product attention: softmax(q k^T * scale + mask) v, where a row that is wholly masked
+// gives zeros.
+var attentionOps = []Op{
+	{Schema: "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor", Decomp: func(b *Build, a *Args) []*Value {
+		if a.Float(4) > 0 {
+			Fail("scaled_dot_product_attention with dropout draws random numbers, which is not supported")
+		}
+		return One(attend(b, a.Tensor(0), a.Tensor(1), a.Tensor(2), a.OptTensor(3), a.Bool(5), a.V[6], a.Bool(7)))
+	}},
+	{Schema: "_scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor key, Tensor value, float dropout_p=0.0, bool is_causal=False, *, Tensor? attn_mask=None, float? scale=None) -> (Tensor output, Tensor logsumexp)", Decomp: func(b *Build, a *Args) []*Value {
+		q := a.Tensor(0)
+		out := attend(b, q, a.Tensor(1), a.Tensor(2), a.OptTensor(5), a.Bool(4), a.V[6], false)
+		lse := b.Call("logsumexp", scores(b, q, a.Tensor(1), a.OptTensor(5), a.Bool(4), a.V[6]), []int{-1})
+		return []*Value{out, lse}
+	}},
+	{Schema: "_scaled_dot_product_flash_attention(Tensor query, Tensor key, Tensor value, float dropout_p=0.0, bool is_causal=False, bool return_debug_mask=False, *, float? scale=None) -> (Tensor output, Tensor logsumexp, Tensor cum_seq_q, Tensor cum_seq_k, SymInt max_q, SymInt max_k, Tensor rng_state, Tensor unused, Tensor debug_attn_mask)", Decomp: func(b *Build, a *Args) []*Value {
+		q := a.Tensor(0)
+		out := attend(b, q, a.Tensor(1), a.Tensor(2), nil, a.Bool(4), a.V[6], false)
+		lse := b.Call("logsumexp", scores(b, q, a.Tensor(1), nil, a.Bool(4), a.V[6]), []int{-1})
+		empty := b.Call("new_empty", q, []int{0})
+		return []*Value{out, lse, empty, empty, empty, empty, empty, empty, empty}
+	}},
+}
+
+// scores is q k^T * scale + mask.
+func scores(b *Build, q, k, mask *Value, causal bool, scale any) *Value {
+	s := 1 / math.Sqrt(float64(q.Sizes[q.Dim()-1].Int64()))
+	if f, ok := scale.(float64); ok {
+		s = f
+	}
+	w := b.Call("mul.Scalar", b.Call("matmul", q, b.Call("transpose.int", k, -2, -1)), FloatS(s))
+	if causal {
+		if mask != nil {
+			Fail("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
+		}
+		l, n := q.Sizes[q.Dim()-2], k.Sizes[k.Dim()-2]
+		mask = b.Call("tril", b.Call("ones", []symbolic.Int{l, n}, Kw("dtype", tensor.Bool)))
+	}
+	if mask == nil {
+		return w
+	}
+	if mask.DType == tensor.Bool {
+		return b.Call("where.self", mask, w, WrapScalar(FloatS(math.Inf(-1))))
+	}
+	return b.Call("add.Tensor", w, mask)
+}
+
+func attend(b *Build, q, k, v, mask *Value, causal bool, scale any, gqa bool) *Value {
+	dt := q.DType
+	if k.DType != dt || v.DType != dt {
+		Fail("Expected query, key, and value to have the same dtype, but got query.dtype: %s key.dtype: %s and value.dtype: %s instead.", q.DType, k.DType, v.DType)
+	}
+	if gqa && q.Dim() >= 3 {
+		hq := q.Sizes[q.Dim()-3]
+		k = b.Call("repeat_interleave.self_int", k, hq.FloorDiv(k.Sizes[k.Dim()-3]), -3)
+		v = b.Call("repeat_interleave.self_int", v, hq.FloorDiv(v.Sizes[v.Dim()-3]), -3)
+	}
+	origin := q
+	if dt.IsReduced() {
+		q, k, v = toF32(b, q), toF32(b, k), toF32(b, v)
+		if mask != nil && mask.DType != tensor.Bool {
+			mask = toF32(b, mask)
+		}
+	}
+	w := scores(b, q, k, mask, causal, scale)
+	p := b.Call("_softmax", w, -1, false)
+	if mask != nil || causal {
+		dead := b.Call("eq.Scalar", b.Call("amax", w, []int{-1}, true), FloatS(math.Inf(-1)))
+		p = b.Call("where.self", dead, WrapScalar(FloatS(0)), p)
+	}
+	out := b.Call("matmul", p, v)
+	if dt.IsReduced() {
+		out = b.Call("_to_copy", out, Kw("dtype", dt))
+	}
+	return likeQuery(b, origin, out)
+}
+
+func toF32(b *Build, v *Value) *Value { return b.Call("_to_copy", v, Kw("dtype", tensor.Float32)) }
+
+// likeQuery gives a 4-d result the layout that PyTorch's fused kernel gives it: heads innermost but one when the query came
+// transposed.
+func likeQuery(b *Build, q, out *Value) *Value {
+	if q.Dim() != 4 || out.Dim() != 4 || q.IsContiguous() || !q.Strides[2].Gt(q.Strides[1]) {
+		return out
+	}
+	t := b.Call("clone", b.Call("transpose.int", out, 1, 2), Kw("memory_format", ContiguousFormat))
+	return b.Call("transpose.int", t, 1, 2)
+}

@@ -1,3 +1,467 @@
 package aten
 
-var normOps = []Op{}
+import (
+	"math"
+
+	"github.com/pt2go/pt2/symbolic"
+	"github.com/pt2go/pt2/tensor"
+)
+
+// normOps are normalisations. Statistics are computed in float64, 16-bit floats otherwise in float32.
+var normOps = []Op{
+	{Schema: "native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)", Tags: Core, Shape: func(a *Args) []Meta {
+		x := a.Tensor(0)
+		n := layerDims(x, a.Ints(1))
+		m := Contig(x.DType, x.Sizes...)
+		stat := append([]symbolic.Int{}, x.Sizes[:x.Dim()-n]...)
+		for range n {
+			stat = append(stat, symbolic.N(1))
+		}
+		dt := x.DType
+		if w := a.OptTensor(2); w != nil && w.DType == tensor.Float32 {
+			dt = tensor.Float32
+		}
+		return []Meta{m, Contig(dt, stat...), Contig(dt, stat...)}
+	}, CPU: func(k *Kernel) {
+		n := k.T(0).Dim() - len(k.Ints(1))
+		normKernel(k, n, k.OptT(2), k.OptT(3), k.Float(4), k.Out[1], k.Out[2])
+	}},
+	{Schema: "layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enable=True) -> Tensor", Decomp: func(b *Build, a *Args) []*Value {
+		return One(b.CallN("native_layer_norm", a.V[:5]...)[0])
+	}},
+	{Schema: "rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor", Shape: func(a *Args) []Meta {
+		layerDims(a.Tensor(0), a.Ints(1))
+		return []Meta{Contig(ResultType(a.Tensor(0), a.OptTensor(2)), a.Tensor(0).Sizes...)}
+	}, CPU: rmsKernel},
+	{Schema: "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int group, float eps) -> (Tensor, Tensor, Tensor)", Tags: Core, Shape: func(a *Args) []Meta {
+		x := a.Tensor(0)
+		m := Contig(x.DType, x.Sizes...)
+		if x.SuggestChannelsLast() {
+			m.Strides = ChannelsLastStrides(x.Sizes)
+		}
+		stat := Contig(x.DType, a.Int(3), a.Int(6))
+		return []Meta{m, stat, stat}
+	}, CPU: groupKernel},
+	{Schema: "group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enabled=True) -> Tensor", Decomp: func(b *Build, a *Args) []*Value {
+		x := a.Tensor(0)
+		if x.Dim() < 2 {
+			Fail("Expected at least 2 dimensions for input tensor but received %d", x.Dim())
+		}
+		g := a.I64(1)
+		if g <= 0 || x.Sizes[1].Int64()%g != 0 {
+			Fail("Expected number of channels in input to be divisible by num_groups, but got input of shape %v and num_groups=%d", x.Sizes, g)
+		}
+		hw := symbolic.Prod(x.Sizes[2:]...)
+		return One(b.CallN("native_group_norm", x, a.V[2], a.V[3], x.Sizes[0], x.Sizes[1], hw, a.Int(1), a.Float(4))[0])
+	}},
+	{Schema: "instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool use_input_stats, float momentum, float eps, bool cudnn_enabled) -> Tensor", Decomp: func(b *Build, a *Args) []*Value {
+		x := a.Tensor(0)
+		if !a.Bool(5) {
+			return One(b.CallN("_native_batch_norm_legit_no_training", x, a.V[1], a.V[2], a.V[3], a.V[4], a.V[6], a.V[7])[0])
+		}
+		c := x.Sizes[1]
+		return One(b.CallN("native_group_norm", x, a.V[1], a.V[2], x.Sizes[0], c, symbolic.Prod(x.Sizes[2:]...), c, a.Float(7))[0])
+	}},
+	{Schema: "_native_batch_norm_legit_no_training(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor)", Tags: Core, Shape: func(a *Args) []Meta {
+		x := a.Tensor(0)
+		return []Meta{batchMeta(x), Contig(x.DType, symbolic.N(0)), Contig(x.DType, symbolic.N(0))}
+	}, CPU: func(k *Kernel) {
+		mean, v := f64s(k, k.T(3)), f64s(k, k.T(4))
+		inv := make([]float64, len(v))
+		for i := range v {
+			inv[i] = 1 / math.Sqrt(v[i]+k.Float(6))
+		}
+		affine(k, k.OptT(1), k.OptT(2), mean, inv)
+	}},
+	{Schema: "_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, Tensor? bias, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)", Tags: Core, Shape: func(a *Args) []Meta {
+		x := a.Tensor(0)
+		stat := Contig(x.DType, x.Sizes[1])
+		return []Meta{batchMeta(x), stat, stat}
+	}, CPU: func(k *Kernel) {
+		mean, v, _ := channelStats(k, k.T(0))
+		inv := make([]float64, len(v))
+		for i := range v {
+			inv[i] = 1 / math.Sqrt(v[i]+k.Float(5))
+		}
+		storeF64(k, k.Out[1], mean)
+		storeF64(k, k.Out[2], inv)
+		affine(k, k.OptT(1), k.OptT(2), mean, inv)
+	}},
+	{Schema: "_native_batch_norm_legit_functional(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor running_mean_out, Tensor running_var_out)", Shape: func(a *Args) []Meta {
+		x := a.Tensor(0)
+		n := symbolic.N(0)
+		if a.Bool(5) {
+			n = x.Sizes[1]
+		}
+		return []Meta{batchMeta(x), Contig(x.DType, n), Contig(x.DType, n), LikeMeta(a.Tensor(3), a.Tensor(3).DType, PreserveFormat), LikeMeta(a.Tensor(4), a.Tensor(4).DType, PreserveFormat)}
+	}, CPU: func(k *Kernel) {
+		mean, v := f64s(k, k.T(3)), f64s(k, k.T(4))
+		Copy(k.Pool, k.Out[3], k.T(3))
+		Copy(k.Pool, k.Out[4], k.T(4))
+		if k.Bool(5) {
+			m, bv, n := channelStats(k, k.T(0))
+			mom := k.Float(6)
+			nm, nv := make([]float64, len(m)), make([]float64, len(m))
+			for i := range m {
+				nm[i] = (1-mom)*mean[i] + mom*m[i]
+				nv[i] = (1-mom)*v[i] + mom*bv[i]*n/(n-1)
+			}
+			storeF64(k, k.Out[3], nm)
+			storeF64(k, k.Out[4], nv)
+			mean, v = m, bv
+		}
+		inv := make([]float64, len(v))
+		for i := range v {
+			inv[i] = 1 / math.Sqrt(v[i]+k.Float(7))
+		}
+		if k.Bool(5) {
+			storeF64(k, k.Out[1], mean)
+			storeF64(k, k.Out[2], inv)
+		}
+		affine(k, k.OptT(1), k.OptT(2), mean, inv)
+	}},
+	{Schema: "batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor", Decomp: func(b *Build, a *Args) []*Value {
+		x := a.Tensor(0)
+		switch {
+		case !a.Bool(5):
+			return One(b.CallN("_native_batch_norm_legit_no_training", x, a.V[1], a.V[2], a.V[3], a.V[4], a.V[6], a.V[7])[0])
+		case !a.Has(3):
+			return One(b.CallN("_native_batch_norm_legit.no_stats", x, a.V[1], a.V[2], true, a.V[6], a.V[7])[0])
+		}
+		r := b.CallN("_native_batch_norm_legit_functional", x, a.V[1], a.V[2], a.V[3], a.V[4], true, a.V[6], a.V[7])
+		b.CallN("copy_", a.Tensor(3), r[3])
+		b.CallN("copy_", a.Tensor(4), r[4])
+		return One(r[0])
+	}},
+	{Schema: "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)", Decomp: func(b *Build, a *Args) []*Value {
+		x := a.Tensor(0)
+		switch {
+		case !a.Bool(5):
+			return b.CallN("_native_batch_norm_legit_no_training", x, a.V[1], a.V[2], a.V[3], a.V[4], a.V[6], a.V[7])
+		case !a.Has(3):
+			return b.CallN("_native_batch_norm_legit.no_stats", x, a.V[1], a.V[2], true, a.V[6], a.V[7])
+		}
+		r := b.CallN("_native_batch_norm_legit_functional", x, a.V[1], a.V[2], a.V[3], a.V[4], true, a.V[6], a.V[7])
+		b.CallN("copy_", a.Tensor(3), r[3])
+		b.CallN("copy_", a.Tensor(4), r[4])
+		return r[:3]
+	}},
+	{Schema: "_weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor", Decomp: func(b *Build, a *Args) []*Value {
+		v, d := a.Tensor(0), a.I64(2)
+		var dims []int64
+		for i := range v.Dim() {
+			if d == -1 || i != WrapDim(d, v.Dim()) {
+				dims = append(dims, int64(i))
+			}
+		}
+		n := b.Call("linalg_vector_norm", v, 2, dims, true)
+		return One(b.Call("mul.Tensor", v, b.Call("div.Tensor", a.Tensor(1), n)))
+	}},
+}
+
+// layerDims checks normalized_shape and gives its length.
+func layerDims(x *Value, shape []symbolic.Int) int {
+	n := len(shape)
+	if n == 0 || x.Dim() < n || !SameSizes(x.Sizes[x.Dim()-n:], shape) {
+		Fail("Given normalized_shape=%v, expected input with shape [*%v], but got input of size%v", shape, shape, x.Sizes)
+	}
+	return n
+}
+
+func batchMeta(x *Value) Meta {
+	if x.Dim() < 2 {
+		Fail("Expected more than 1 dimension in the input of batch_norm, got %v", x.Sizes)
+	}
+	m := Contig(x.DType, x.Sizes...)
+	if x.SuggestChannelsLast() {
+		m.Strides = ChannelsLastStrides(x.Sizes)
+	} else if x.IsDense() && !x.IsContiguous() {
+		m.Strides = x.Strides
+	}
+	return m
+}
+
+func f64s(k *Kernel, t *tensor.Tensor) []float64 {
+	if t == nil {
+		return nil
+	}
+	return tensor.Contiguous[float64](k.as(t, tensor.Float64))
+}
+
+func storeF64(k *Kernel, out *tensor.Tensor, v []float64) {
+	t, err := tensor.FromSlice(v, out.Sizes()...)
+	if err != nil {
+		Fail("%v", err)
+	}
+	Copy(k.Pool, out, t)
+}
+
+// vectorNorm is the p-norm of v.
+func vectorNorm(v []float64, p float64) float64 {
+	s := 0.0
+	for _, x := range v {
+		switch a := math.Abs(x); {
+		case math.IsInf(p, 1):
+			s = math.Max(s, a)
+		case p == 2:
+			s += a * a
+		default:
+			s += math.Pow(a, p)
+		}
+	}
+	switch {
+	case math.IsInf(p, 1):
+		return s
+	case p == 2:
+		return math.Sqrt(s)
+	}
+	return math.Pow(s, 1/p)
+}
+
+// moments gives mean and biased variance.
+func moments[T float32 | float64](x []T) (mean, v float64) {
+	mean = sumFloats(x) / float64(len(x))
+	for _, e := range x {
+		d := float64(e) - mean
+		v += d * d
+	}
+	return mean, v / float64(len(x))
+}
+
+// normKernel normalises over the dimensions from n on.
+func normKernel(k *Kernel, n int, w, b *tensor.Tensor, eps float64, meanOut, rstdOut *tensor.Tensor) {
+	x, out := k.T(0), k.Out[0]
+	rows := int64(1)
+	for _, s := range x.Sizes()[:n] {
+		rows *= s
+	}
+	if out.Numel() == 0 {
+		return
+	}
+	d := out.Numel() / rows
+	mean, rstd := make([]float64, rows), make([]float64, rows)
+	if out.DType() == tensor.Float64 {
+		normRows(k, tensor.Contiguous[float64](k.contiguous(x)), tensor.Contiguous[float64](out), d, f64s(k, w), f64s(k, b), eps, mean, rstd)
+	} else {
+		dst := out
+		if out.DType() != tensor.Float32 {
+			dst = tensor.New(tensor.Float32, out.Sizes()...)
+		}
+		var wf, bf []float32
+		if w != nil {
+			wf = tensor.Contiguous[float32](k.as(w, tensor.Float32))
+		}
+		if b != nil {
+			bf = tensor.Contiguous[float32](k.as(b, tensor.Float32))
+		}
+		normRows(k, tensor.Contiguous[float32](k.as(x, tensor.Float32)), tensor.Contiguous[float32](dst), d, wf, bf, eps, mean, rstd)
+		if dst != out {
+			Copy(k.Pool, out, dst)
+		}
+	}
+	storeF64(k, meanOut, mean)
+	storeF64(k, rstdOut, rstd)
+}
+
+func normRows[T float32 | float64](k *Kernel, x, out []T, d int64, w, b []T, eps float64, mean, rstd []float64) {
+	k.Pool.ParallelFor(len(mean), max(1, int(grain/d)), func(lo, hi int) {
+		for r := lo; r < hi; r++ {
+			row, dst := x[int64(r)*d:int64(r+1)*d], out[int64(r)*d:int64(r+1)*d]
+			m, v := moments(row)
+			inv := 1 / math.Sqrt(v+eps)
+			mean[r], rstd[r] = m, inv
+			mt, it := T(m), T(inv)
+			for i, e := range row {
+				y := (e - mt) * it
+				if w != nil {
+					y *= w[i]
+				}
+				if b != nil {
+					y += b[i]
+				}
+				dst[i] = y
+			}
+		}
+	})
+}
+
+func rmsKernel(k *Kernel) {
+	x, out, w := k.T(0), k.Out[0], k.OptT(2)
+	if out.Numel() == 0 {
+		return
+	}
+	d := int64(1)
+	for _, s := range k.I64s(1) {
+		d *= s
+	}
+	eps, ok := k.OptFloat(3)
+	if !ok {
+		eps = map[bool]float64{true: 2.220446049250313e-16, false: 1.1920928955078125e-07}[x.DType() == tensor.Float64]
+	}
+	xs, ws := f64s(k, x), f64s(k, w)
+	res := make([]float64, len(xs))
+	for r := int64(0); r < int64(len(xs)); r += d {
+		s := 0.0
+		for _, v := range xs[r : r+d] {
+			s += v * v
+		}
+		inv := 1 / math.Sqrt(s/float64(d)+eps)
+		for i, v := range xs[r : r+d] {
+			y := v * inv
+			if ws != nil {
+				y *= ws[i]
+			}
+			res[r+int64(i)] = y
+		}
+	}
+	storeF64(k, out, res)
+}
+
+func groupKernel(k *Kernel) {
+	x, out := k.T(0), k.Out[0]
+	n, c, g := k.I64(3), k.I64(4), k.I64(6)
+	if out.Numel() == 0 {
+		return
+	}
+	hw := k.I64(5)
+	xs := tensor.Contiguous[float32](k.as(x, tensor.Float32))
+	if x.DType() == tensor.Float64 {
+		groupKernel64(k, n, c, hw, g)
+		return
+	}
+	res := tensor.New(tensor.Float32, out.Sizes()...)
+	rd := tensor.Contiguous[float32](res)
+	w, b := f64s(k, k.OptT(1)), f64s(k, k.OptT(2))
+	mean, rstd := make([]float64, n*g), make([]float64, n*g)
+	size := c / g * hw
+	k.Pool.ParallelFor(int(n*g), max(1, int(grain/max(size, 1))), func(lo, hi int) {
+		for r := lo; r < hi; r++ {
+			row := xs[int64(r)*size : int64(r+1)*size]
+			m, v := moments(row)
+			inv := 1 / math.Sqrt(v+k.Float(7))
+			mean[r], rstd[r] = m, inv
+			for i := range row {
+				ch := int64(r)%g*(c/g) + int64(i)/hw
+				scale, shift := inv, 0.0
+				if w != nil {
+					scale *= w[ch]
+				}
+				if b != nil {
+					shift = b[ch]
+				}
+				rd[int64(r)*size+int64(i)] = float32((float64(row[i])-m)*scale + shift)
+			}
+		}
+	})
+	Copy(k.Pool, out, res)
+	storeF64(k, k.Out[1], mean)
+	storeF64(k, k.Out[2], rstd)
+}
+
+func groupKernel64(k *Kernel, n, c, hw, g int64) {
+	xs := f64s(k, k.T(0))
+	w, b := f64s(k, k.OptT(1)), f64s(k, k.OptT(2))
+	res, mean, rstd := make([]float64, len(xs)), make([]float64, n*g), make([]float64, n*g)
+	size := c / g * hw
+	for r := range n * g {
+		row := xs[r*size : (r+1)*size]
+		m, v := moments(row)
+		inv := 1 / math.Sqrt(v+k.Float(7))
+		mean[r], rstd[r] = m, inv
+		for i := range row {
+			ch := r%g*(c/g) + int64(i)/hw
+			y := (row[i] - m) * inv
+			if w != nil {
+				y *= w[ch]
+			}
+			if b != nil {
+				y += b[ch]
+			}
+			res[r*size+int64(i)] = y
+		}
+	}
+	storeF64(k, k.Out[0], res)
+	storeF64(k, k.Out[1], mean)
+	storeF64(k, k.Out[2], rstd)
+}
+
+// channelStats gives mean and biased variance of each channel, and the number of elements of one.
+func channelStats(k *Kernel, x *tensor.Tensor) (mean, v []float64, n float64) {
+	xs := f64s(k, x)
+	c := x.Sizes()[1]
+	hw := int64(1)
+	for _, s := range x.Sizes()[2:] {
+		hw *= s
+	}
+	nb := x.Sizes()[0]
+	mean, v, n = make([]float64, c), make([]float64, c), float64(nb*hw)
+	each := func(ch int64, f func(x float64)) {
+		for i := range nb {
+			for _, e := range xs[(i*c+ch)*hw : (i*c+ch+1)*hw] {
+				f(e)
+			}
+		}
+	}
+	for ch := range c {
+		s := 0.0
+		each(ch, func(x float64) { s += x })
+		mean[ch] = s / n
+		s = 0
+		each(ch, func(x float64) { s += (x - mean[ch]) * (x - mean[ch]) })
+		v[ch] = s / n
+	}
+	return mean, v, n
+}
+
+// affine is Out[0] = (x - mean) * inv * w + b, channel by channel.
+func affine(k *Kernel, w, b *tensor.Tensor, mean, inv []float64) {
+	x, out := k.T(0), k.Out[0]
+	if out.Numel() == 0 {
+		return
+	}
+	ws, bs := f64s(k, w), f64s(k, b)
+	c := x.Sizes()[1]
+	scale, shift := make([]float64, c), make([]float64, c)
+	for i := range scale {
+		scale[i] = inv[i]
+		if ws != nil {
+			scale[i] *= ws[i]
+		}
+		shift[i] = -mean[i] * scale[i]
+		if bs != nil {
+			shift[i] += bs[i]
+		}
+	}
+	if out.DType() == tensor.Float64 {
+		affineRows(k, tensor.Contiguous[float64](k.contiguous(x)), x, scale, shift)
+		return
+	}
+	affineRows(k, tensor.Contiguous[float32](k.as(x, tensor.Float32)), x, scale, shift)
+}
+
+func affineRows[T float32 | float64](k *Kernel, xs []T, x *tensor.Tensor, scale, shift []float64) {
+	out := k.Out[0]
+	dt := tensor.Float32
+	if out.DType() == tensor.Float64 {
+		dt = tensor.Float64
+	}
+	dst := out
+	if out.DType() != dt || !out.IsContiguous() {
+		dst = tensor.New(dt, out.Sizes()...)
+	}
+	rd := tensor.Contiguous[T](dst)
+	c := len(scale)
+	hw := len(xs) / int(x.Sizes()[0]) / c
+	k.Pool.ParallelFor(int(x.Sizes()[0])*c, max(1, grain/max(hw, 1)), func(lo, hi int) {
+		for r := lo; r < hi; r++ {
+			s, t := T(scale[r%c]), T(shift[r%c])
+			d := rd[r*hw : (r+1)*hw]
+			for i, v := range xs[r*hw : (r+1)*hw] {
+				d[i] = v*s + t
+			}
+		}
+	})
+	if dst != out {
+		Copy(k.Pool, out, dst)
+	}
+}
