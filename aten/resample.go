@@ -1,3 +1,216 @@
 package aten
 
-var resampleOps = []Op{}
+import (
+	"math"
+	"strings"
+
+	"github.com/pt2go/pt2/symbolic"
+	"github.com/pt2go/pt2/tensor"
+)
+
+// resampleOps interpolate over one to three spatial dimensions.
+var resampleOps = concat(
+	upsample("upsample_nearest1d", 1, nearestTaps(0)), upsample("upsample_nearest2d", 2, nearestTaps(0)), upsample("upsample_nearest3d", 3, nearestTaps(0)),
+	upsample("_upsample_nearest_exact1d", 1, nearestTaps(0.5)), upsample("_upsample_nearest_exact2d", 2, nearestTaps(0.5)), upsample("_upsample_nearest_exact3d", 3, nearestTaps(0.5)),
+	upsample("upsample_linear1d", 1, linearTaps), upsample("upsample_bilinear2d", 2, linearTaps), upsample("upsample_trilinear3d", 3, linearTaps),
+	upsample("upsample_bicubic2d", 2, cubicTaps),
+)
+
+// taps gives the source positions and weights of one output position.
+type taps func(i int64, in, out int64, scale float64, align bool) (at []int64, w []float64)
+
+func nearestTaps(shift float64) taps {
+	return func(i, in, out int64, scale float64, _ bool) ([]int64, []float64) {
+		s := int64(math.Floor(float64(float32(float64(i)+shift) * float32(scale))))
+		return []int64{min(s, in-1)}, []float64{1}
+	}
+}
+
+func sourceOf(i, in, out int64, scale float64, align, cubic bool) float64 {
+	if align {
+		if out <= 1 {
+			return 0
+		}
+		return float64(i) * float64(in-1) / float64(out-1)
+	}
+	s := scale*(float64(i)+0.5) - 0.5
+	if s < 0 && !cubic {
+		return 0
+	}
+	return s
+}
+
+func linearTaps(i, in, out int64, scale float64, align bool) ([]int64, []float64) {
+	s := sourceOf(i, in, out, scale, align, false)
+	lo := min(int64(s), in-1)
+	hi := min(lo+1, in-1)
+	w := math.Min(math.Max(s-float64(lo), 0), 1)
+	return []int64{lo, hi}, []float64{1 - w, w}
+}
+
+func cubicTaps(i, in, out int64, scale float64, align bool) ([]int64, []float64) {
+	const a = -0.75
+	s := sourceOf(i, in, out, scale, align, true)
+	f := math.Floor(s)
+	t := s - f
+	near := func(x float64) float64 { return ((a+2)*x-(a+3))*x*x + 1 }
+	far := func(x float64) float64 { return ((a*x-5*a)*x+8*a)*x - 4*a }
+	at := make([]int64, 4)
+	for j := range at {
+		at[j] = min(max(int64(f)+int64(j)-1, 0), in-1)
+	}
+	return at, []float64{far(t + 1), near(t), near(1 - t), far(2 - t)}
+}
+
+// upsample makes the plain and the .vec overload of one kind.
+func upsample(name string, n int, f taps) []Op {
+	nearest := strings.Contains(name, "nearest")
+	tags := Tag(0)
+	if name == "upsample_bilinear2d" || name == "upsample_nearest2d" {
+		tags = Core
+	}
+	d := string(rune('0' + n))
+	var scales string
+	switch n {
+	case 1:
+		scales = "float? scales=None"
+	case 2:
+		scales = "float? scales_h=None, float? scales_w=None"
+	default:
+		scales = "float? scales_d=None, float? scales_h=None, float? scales_w=None"
+	}
+	alignParam, first := "bool align_corners, ", 3
+	vecAlign, vecScale := "bool align_corners, ", 3
+	if nearest {
+		alignParam, first, vecAlign, vecScale = "", 2, "", 2
+	}
+	run := func(a *Args, size []int64, align bool, sc []float64) func(k *Kernel) {
+		return func(k *Kernel) { resample(k, n, size, align, sc, f) }
+	}
+	plain := Op{
+		Schema: name + "(Tensor self, SymInt[" + d + "] output_size, " + alignParam + scales + ") -> Tensor",
+		Shape: func(a *Args) []Meta {
+			return []Meta{resampleMeta(a.Tensor(0), n, a.Ints(1))}
+		},
+		CPU: func(k *Kernel) {
+			sc := make([]float64, n)
+			for i := range sc {
+				if v, ok := k.OptFloat(first + i); ok && v > 0 {
+					sc[i] = 1 / v
+				}
+			}
+			run(k.Args, k.I64s(1), !nearest && k.Bool(2), sc)(k)
+		},
+	}
+	vec := Op{
+		Schema: name + ".vec(Tensor input, SymInt[]? output_size, " + vecAlign + "float[]? scale_factors) -> Tensor", Tags: tags,
+		Shape: func(a *Args) []Meta {
+			return []Meta{resampleMeta(a.Tensor(0), n, vecSize(a, n, vecScale))}
+		},
+		CPU: func(k *Kernel) {
+			sc := make([]float64, n)
+			for i, v := range k.Floats(vecScale) {
+				sc[i] = 1 / v
+			}
+			run(k.Args, Int64s(vecSize(k.Args, n, vecScale)), !nearest && k.Bool(2), sc)(k)
+		},
+	}
+	return []Op{plain, vec}
+}
+
+func vecSize(a *Args, n, scale int) []symbolic.Int {
+	if a.Has(1) {
+		return a.Ints(1)
+	}
+	sc := a.Floats(scale)
+	if len(sc) != n {
+		Fail("Must specify exactly one of output_size and scale_factors")
+	}
+	out := make([]symbolic.Int, n)
+	for i := range out {
+		out[i] = symbolic.N(int64(float64(a.Tensor(0).Sizes[2+i].Int64()) * sc[i]))
+	}
+	return out
+}
+
+func resampleMeta(x *Value, n int, size []symbolic.Int) Meta {
+	if x.Dim() != n+2 || len(size) != n {
+		Fail("It is expected input_size equals to %d, but got size %d", n+2, x.Dim())
+	}
+	sizes := append([]symbolic.Int{x.Sizes[0], x.Sizes[1]}, size...)
+	for _, s := range sizes[1:] {
+		if s.Int64() <= 0 {
+			Fail("Input and output sizes should be greater than 0, but got input %v output %v", x.Sizes, sizes)
+		}
+	}
+	m := Contig(x.DType, sizes...)
+	if x.SuggestChannelsLast() {
+		m.Strides = ChannelsLastStrides(sizes)
+	}
+	return m
+}
+
+// resample interpolates separably: the taps of each dimension are computed once.
+func resample(k *Kernel, n int, size []int64, align bool, sc []float64, f taps) {
+	x, out := k.T(0), k.Out[0]
+	if out.Numel() == 0 {
+		return
+	}
+	dt := tensor.Float32
+	if x.DType() == tensor.Float64 {
+		dt = tensor.Float64
+	}
+	cur := k.as(x, dt)
+	for d := range n {
+		in, o := cur.Sizes()[2+d], size[d]
+		scale := float64(in) / float64(o)
+		if sc[d] > 0 {
+			scale = sc[d]
+		}
+		if in == o && scale == 1 {
+			continue
+		}
+		at := make([][]int64, o)
+		w := make([][]float64, o)
+		for i := range o {
+			at[i], w[i] = f(i, in, o, scale, align)
+		}
+		sizes := append([]int64{}, cur.Sizes()...)
+		sizes[2+d] = o
+		next := tensor.New(dt, sizes...)
+		inner := int64(1)
+		for _, s := range sizes[3+d:] {
+			inner *= s
+		}
+		if dt == tensor.Float64 {
+			resampleDim(k, tensor.Contiguous[float64](cur), tensor.Contiguous[float64](next), in, o, inner, at, w)
+		} else {
+			resampleDim(k, tensor.Contiguous[float32](cur), tensor.Contiguous[float32](next), in, o, inner, at, w)
+		}
+		cur = next
+	}
+	Copy(k.Pool, out, cur)
+}
+
+func resampleDim[T float32 | float64](k *Kernel, x, y []T, in, out, inner int64, at [][]int64, w [][]float64) {
+	outer := int64(len(y)) / (out * inner)
+	k.Pool.ParallelFor(int(outer), max(1, int(grain/(out*inner))), func(lo, hi int) {
+		for r := int64(lo); r < int64(hi); r++ {
+			for i := range out {
+				dst := y[(r*out+i)*inner : (r*out+i+1)*inner]
+				clear(dst)
+				for t, s := range at[i] {
+					c := T(w[i][t])
+					src := x[(r*in+s)*inner : (r*in+s+1)*inner]
+					if len(at[i]) == 1 {
+						copy(dst, src)
+						continue
+					}
+					for j, v := range src {
+						dst[j] += c * v
+					}
+				}
+			}
+		}
+	})
+}

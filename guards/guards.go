@@ -258,7 +258,8 @@ func (s *Set) Check(leaves []any, withGuards bool) (map[string]int64, error) {
 		if err != nil {
 			continue
 		}
-		if r.min != nil && v < *r.min {
+		// A lower bound of 2 only says that sizes 0 and 1 were not traced: PyTorch does not enforce it.
+		if r.min != nil && *r.min > 2 && v < *r.min {
 			return nil, &Error{"", fmt.Sprintf("%s >= %d", s.describe(r), *r.min), strconv.FormatInt(v, 10)}
 		}
 		if r.max != nil && v > *r.max {
