@@ -377,8 +377,14 @@ func toInts(p *Param, v any) any {
 		if len(v) != 0 {
 			return failArg(p, v)
 		}
-	case []float64, []bool:
-		return failArg(p, v)
+	case []float64: // an empty list may have been written with any type
+		if len(v) != 0 {
+			return failArg(p, v)
+		}
+	case []bool:
+		if len(v) != 0 {
+			return failArg(p, v)
+		}
 	default:
 		s, ok := toScalar(v)
 		if !ok || s.Kind > IntScalar || p.Type.Size == 0 {

@@ -5,15 +5,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-	"strings"
 	"text/tabwriter"
 
-	"github.com/klauspost/compress/zstd"
 	"github.com/spf13/cobra"
 
 	"github.com/pt2go/pt2"
-	"github.com/pt2go/pt2/archive"
 	"github.com/pt2go/pt2/conformance"
 	"github.com/pt2go/pt2/interp"
 	"github.com/pt2go/pt2/loader"
@@ -99,20 +95,10 @@ func verifyCorpus(path string, opts interp.Options, w io.Writer) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	f, err := os.Open(path)
+	sub, err := conformance.Unpack(path, dir)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	z, err := zstd.NewReader(f)
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	defer z.Close()
-	if err := archive.Untar(z, dir); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	sub := filepath.Join(dir, strings.TrimSuffix(filepath.Base(path), ".tar.zst"))
 	cases, err := conformance.ReadManifest(sub)
 	if err != nil {
 		return err
