@@ -304,3 +304,28 @@ func gemmSmall(p *pool.Pool, m, n, k int, a, b Matrix, c []float32, ldc int, bet
 		}
 	})
 }
+
+func microKernel(kb int, a, b, c []float32, ldc int, beta bool) {
+	if hasAVX2 {
+		gemm6x16F32AVX2(kb, &a[0], &b[0], &c[0], ldc, beta)
+		return
+	}
+	microGeneric(kb, a, b, c, ldc, beta)
+}
+
+// axpy is y += s*x.
+func axpy(y, x []float32, s float32) {
+	if hasAVX2 && len(y) > 0 {
+		axpyF32AVX2(&y[0], &x[0], len(y), s)
+		return
+	}
+	axpyGeneric(y, x, s)
+}
+
+// dot is the inner product.
+func dot(x, y []float32) float32 {
+	if hasAVX2 && len(x) > 0 {
+		return dotF32AVX2(&x[0], &y[0], len(x))
+	}
+	return dotGeneric(x, y)
+}

@@ -1,4 +1,3 @@
-// Command gen writes the amd64 assembly of package cpu. Run "go generate" in kernels/cpu.
 package main
 
 import (
@@ -7,18 +6,15 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-func main() {
-	ConstraintExpr("!purego")
+func gemm() {
 	microAVX2()
 	axpyAVX2()
-	dotAVX2()
-	Generate()
 }
 
 // microAVX2 is the 6x16 micro-kernel: twelve accumulators, two registers of B, two broadcasts of A.
 func microAVX2() {
-	TEXT("gemm6x16F32AVX2", NOSPLIT, "func(kb int, a, b, c *float32, ldc int, beta bool)")
-	Doc("gemm6x16F32AVX2 computes a 6x16 tile: c = a*b, or c += a*b with beta. a is [kb, 6], b is [kb, 16].")
+	function("gemm6x16F32AVX2", "func(kb int, a, b, c *float32, ldc int, beta bool)",
+		"computes a 6x16 tile: c = a*b, or c += a*b with beta. a is [kb, 6], b is [kb, 16].")
 	kb := Load(Param("kb"), GP64())
 	a := Load(Param("a"), GP64())
 	b := Load(Param("b"), GP64())
@@ -86,8 +82,7 @@ func microAVX2() {
 
 // axpyAVX2: y += s*x.
 func axpyAVX2() {
-	TEXT("axpyF32AVX2", NOSPLIT, "func(y, x *float32, n int, s float32)")
-	Doc("axpyF32AVX2 adds s*x to y, n elements.")
+	function("axpyF32AVX2", "func(y, x *float32, n int, s float32)", "adds s*x to y, n elements.")
 	y := Load(Param("y"), GP64())
 	x := Load(Param("x"), GP64())
 	n := Load(Param("n"), GP64())
@@ -138,63 +133,3 @@ func axpyAVX2() {
 	RET()
 }
 
-// dotAVX2: sum of x*y with four accumulators.
-func dotAVX2() {
-	TEXT("dotF32AVX2", NOSPLIT, "func(x, y *float32, n int) float32")
-	Doc("dotF32AVX2 is the inner product of n elements.")
-	x := Load(Param("x"), GP64())
-	y := Load(Param("y"), GP64())
-	n := Load(Param("n"), GP64())
-	var acc [4]VecVirtual
-	for i := range acc {
-		acc[i] = YMM()
-		VXORPS(acc[i], acc[i], acc[i])
-	}
-	v := YMM()
-	Label("dot_32")
-	CMPQ(n, Imm(32))
-	JL(LabelRef("dot_8"))
-	for i := range acc {
-		VMOVUPS(Mem{Base: x, Disp: 32 * i}, v)
-		VFMADD231PS(Mem{Base: y, Disp: 32 * i}, v, acc[i])
-	}
-	ADDQ(U32(128), x)
-	ADDQ(U32(128), y)
-	SUBQ(Imm(32), n)
-	JMP(LabelRef("dot_32"))
-	Label("dot_8")
-	CMPQ(n, Imm(8))
-	JL(LabelRef("dot_sum"))
-	VMOVUPS(Mem{Base: x}, v)
-	VFMADD231PS(Mem{Base: y}, v, acc[0])
-	ADDQ(Imm(32), x)
-	ADDQ(Imm(32), y)
-	SUBQ(Imm(8), n)
-	JMP(LabelRef("dot_8"))
-	Label("dot_sum")
-	VADDPS(acc[1], acc[0], acc[0])
-	VADDPS(acc[3], acc[2], acc[2])
-	VADDPS(acc[2], acc[0], acc[0])
-	hi := XMM()
-	VEXTRACTF128(Imm(1), acc[0], hi)
-	lo := acc[0].AsX()
-	VADDPS(hi, lo, lo)
-	VMOVHLPS(lo, lo, hi)
-	VADDPS(hi, lo, lo)
-	VMOVSHDUP(lo, hi)
-	VADDSS(hi, lo, lo)
-	Label("dot_1")
-	TESTQ(n, n)
-	JE(LabelRef("dot_done"))
-	t := XMM()
-	VMOVSS(Mem{Base: x}, t)
-	VFMADD231SS(Mem{Base: y}, t, lo)
-	ADDQ(Imm(4), x)
-	ADDQ(Imm(4), y)
-	DECQ(n)
-	JMP(LabelRef("dot_1"))
-	Label("dot_done")
-	Store(lo, ReturnIndex(0))
-	VZEROUPPER()
-	RET()
-}

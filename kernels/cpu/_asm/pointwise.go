@@ -1,0 +1,269 @@
+package main
+
+import (
+	"math"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+func pointwise() {
+	binary("add", "is dst = a + b.", func(a, b vec) vec { return add(a, b) })
+	binary("sub", "is dst = a - b.", func(a, b vec) vec { return sub(a, b) })
+	binary("mul", "is dst = a * b.", func(a, b vec) vec { return mul(a, b) })
+	binary("div", "is dst = a / b.", func(a, b vec) vec { return div(a, b) })
+	binary("maximum", "is the larger of a and b.", func(a, b vec) vec { return choose(cmp(a, 3, a), a, maxOf(a, b)) })
+	binary("minimum", "is the smaller of a and b.", func(a, b vec) vec { return choose(cmp(a, 3, a), a, minOf(a, b)) })
+
+	scalar("addScalar", "is dst = a + s.", func(a, s vec) vec { return add(a, s) })
+	scalar("rsubScalar", "is dst = s - a.", func(a, s vec) vec { return sub(s, a) })
+	scalar("mulScalar", "is dst = a * s.", func(a, s vec) vec { return mul(a, s) })
+	scalar("divScalar", "is dst = a / s.", func(a, s vec) vec { return div(a, s) })
+	scalar("rdivScalar", "is dst = s / a.", func(a, s vec) vec { return div(s, a) })
+	scalar("maximumScalar", "is the larger of a and s.", func(a, s vec) vec { return choose(cmp(a, 3, a), a, maxOf(a, s)) })
+	scalar("minimumScalar", "is the smaller of a and s.", func(a, s vec) vec { return choose(cmp(a, 3, a), a, minOf(a, s)) })
+	scalar("leakyReLU", "is a where a > 0, else a * s.", func(a, s vec) vec { return choose(cmp(a, 14, load(num(0))), a, mul(a, s)) })
+
+	unary("neg", "is -x.", 4, func(x vec) vec { return xor(x, signBit()) })
+	unary("abs", "is |x|.", 4, func(x vec) vec { return and(x, magnitude()) })
+	unary("sqrt", "is the square root.", 2, func(x vec) vec { y := YMM(); VSQRTPS(x, y); return y })
+	unary("rsqrt", "is 1 / sqrt(x).", 2, func(x vec) vec { y := YMM(); VSQRTPS(x, y); return div(load(num(1)), y) })
+	unary("relu", "is the larger of x and 0.", 4, func(x vec) vec { return maxOf(load(num(0)), x) })
+	unary("floor", "rounds down.", 4, rounding(9))
+	unary("ceil", "rounds up.", 4, rounding(10))
+	unary("round", "rounds to the nearest integer, halves to even.", 4, rounding(8))
+	unary("trunc", "rounds towards zero.", 4, rounding(11))
+	unary("exp", "is e^x.", 2, exp)
+	unary("log", "is the natural logarithm.", 2, log)
+	unary("tanh", "is the hyperbolic tangent.", 1, tanh)
+	unary("sigmoid", "is 1 / (1 + e^-x).", 2, func(x vec) vec { return div(load(num(1)), onePlusExpNeg(x)) })
+	unary("silu", "is x / (1 + e^-x).", 2, func(x vec) vec { return div(x, onePlusExpNeg(x)) })
+	unary("erf", "is the error function.", 1, erf)
+	unary("gelu", "is x * (1 + erf(x/sqrt 2)) / 2.", 1, gelu)
+	unary("geluTanh", "is gelu's approximation by tanh.", 2, geluTanh)
+	unary("sin", "is the sine, for |x| up to the limit of the caller.", 1, func(x vec) vec { return sincos(x, 0) })
+	unary("cos", "is the cosine, for |x| up to the limit of the caller.", 1, func(x vec) vec { return sincos(x, 1) })
+	unary("hardSwish", "is x * min(max(x+3, 0), 6) / 6.", 2, func(x vec) vec { return div(mul(x, clamp6(x)), num(6)) })
+	unary("hardSigmoid", "is min(max(x+3, 0), 6) / 6.", 2, func(x vec) vec { return div(clamp6(x), num(6)) })
+	unary("mish", "is x * tanh(log(1 + e^x)).", 1, mish)
+	mulAdd()
+	affine()
+}
+
+func rounding(mode uint64) func(x vec) vec {
+	return func(x vec) vec {
+		y := YMM()
+		VROUNDPS(Imm(mode), x, y)
+		return y
+	}
+}
+
+func unary(name, doc string, unroll int, body func(x vec) vec) {
+	full := name + "F32AVX2"
+	function(full, "func(dst, x *float32, n int)", doc)
+	dst, x, n := Load(Param("dst"), GP64()), Load(Param("x"), GP64()), Load(Param("n"), GP64())
+	p := pass{name: name, in: []Register{x}, out: dst, n: n, unroll: unroll, body: func(in []vec, _ Op, _ int) vec { return body(in[0]) }}
+	p.emit()
+	VZEROUPPER()
+	RET()
+}
+
+func binary(name, doc string, body func(a, b vec) vec) {
+	function(name+"F32AVX2", "func(dst, a, b *float32, n int)", doc)
+	dst, a, b, n := Load(Param("dst"), GP64()), Load(Param("a"), GP64()), Load(Param("b"), GP64()), Load(Param("n"), GP64())
+	p := pass{name: name, in: []Register{a, b}, out: dst, n: n, unroll: 4, body: func(in []vec, _ Op, _ int) vec { return body(in[0], in[1]) }}
+	p.emit()
+	VZEROUPPER()
+	RET()
+}
+
+func scalar(name, doc string, body func(a, s vec) vec) {
+	function(name+"F32AVX2", "func(dst, a *float32, s float32, n int)", doc)
+	dst, a, n := Load(Param("dst"), GP64()), Load(Param("a"), GP64()), Load(Param("n"), GP64())
+	s := broadcast("s")
+	p := pass{name: name, in: []Register{a}, out: dst, n: n, unroll: 4, body: func(in []vec, _ Op, _ int) vec { return body(in[0], s) }}
+	p.emit()
+	VZEROUPPER()
+	RET()
+}
+
+func mulAdd() {
+	function("mulAddF32AVX2", "func(dst, a, b, c *float32, n int)", "is dst = a*b + c, rounded once.")
+	dst, a, b, c, n := Load(Param("dst"), GP64()), Load(Param("a"), GP64()), Load(Param("b"), GP64()), Load(Param("c"), GP64()), Load(Param("n"), GP64())
+	p := pass{name: "mulAdd", in: []Register{a, b, c}, out: dst, n: n, unroll: 2, body: func(in []vec, _ Op, _ int) vec {
+		VFMADD213PS(in[2], in[1], in[0])
+		return in[0]
+	}}
+	p.emit()
+	VZEROUPPER()
+	RET()
+}
+
+func affine() {
+	function("affineF32AVX2", "func(dst, x *float32, scale, shift float32, n int)", "is dst = x*scale + shift, rounded once.")
+	dst, x, n := Load(Param("dst"), GP64()), Load(Param("x"), GP64()), Load(Param("n"), GP64())
+	scale, shift := broadcast("scale"), broadcast("shift")
+	p := pass{name: "affine", in: []Register{x}, out: dst, n: n, unroll: 4, body: func(in []vec, _ Op, _ int) vec {
+		VFMADD213PS(shift, scale, in[0])
+		return in[0]
+	}}
+	p.emit()
+	VZEROUPPER()
+	RET()
+}
+
+func signBit() Mem   { return bits(0x80000000) }
+func magnitude() Mem { return bits(0x7fffffff) }
+
+// exp: x = n ln 2 + r, e^x = 2^n e^r. The power is applied in two halves so that results below the normal range come out right.
+func exp(x vec) vec {
+	x = minOf(load(num(89)), x)
+	x = maxOf(load(num(-104.5)), x)
+	n, r := YMM(), copyOf(x)
+	VROUNDPS(Imm(8), mul(x, num(math.Log2E)), n)
+	const hi = 0.693359375 // few bits, so that n*hi is exact
+	VFNMADD231PS(num(hi), n, r)
+	VFNMADD231PS(num(math.Ln2-hi), n, r)
+	y := poly(r, 0.500000001429, 0.166666667618, 0.0416664567882, 0.00833328417373, 0.00139345437939, 0.000199088600083)
+	VFMADD213PS(r, mul(r, r), y) // r + r^2 p
+	y = add(y, num(1))
+	i, half := YMM(), YMM()
+	VCVTPS2DQ(n, i)
+	VPSRAD(Imm(1), i, half)
+	VPSUBD(half, i, i)
+	return mul(mul(y, power2(half)), power2(i))
+}
+
+// power2 is 2^i of integers in the exponent's range.
+func power2(i vec) vec {
+	y := YMM()
+	VPADDD(bits(127), i, y)
+	VPSLLD(Imm(23), y, y)
+	return y
+}
+
+// log: x = 2^e m with m in [sqrt 1/2, sqrt 2), log x = e ln 2 + log m.
+func log(x vec) vec {
+	tiny := cmp(x, 1, num(0x1p-126))
+	v := choose(tiny, mul(x, num(0x1p23)), x)
+	e, m := YMM(), YMM()
+	root := math.Float32bits(math.Sqrt2 / 2)
+	VPSUBD(bits(root), v, e)
+	VPAND(bits(0x7fffff), e, m)
+	VPADDD(bits(root), m, m)
+	VPSRAD(Imm(23), e, e)
+	VCVTDQ2PS(e, e)
+	e = sub(e, and(tiny, num(23)))
+	f := sub(m, num(1))
+	f2 := mul(f, f)
+	p := poly(f, 0.333333104479, -0.249999865759, 0.200022261108, -0.166692517273, 0.142186682592, -0.123843384867, 0.118728948988, -0.117898392299, 0.0691558617599)
+	y := mul(mul(p, f), f2) // f^3 p
+	const hi = 0.693359375
+	VFMADD231PS(num(math.Ln2-hi), e, y)
+	VFNMADD231PS(num(0.5), f2, y)
+	y = add(y, f)
+	VFMADD231PS(num(hi), e, y)
+	// 0 gives -Inf, negative numbers NaN; Inf and NaN stay.
+	zero := load(num(0))
+	y = choose(cmp(x, 0, zero), load(num(math.Inf(-1))), y)
+	y = choose(cmp(x, 1, zero), load(bits(0x7fc00000)), y)
+	special := cmp(x, 6, num(math.MaxFloat32)) // not <=, or unordered
+	return choose(special, x, y)
+}
+
+func tanh(x vec) vec {
+	a := and(x, magnitude())
+	z := mul(x, x)
+	small := poly(z, -0.333333331625, 0.133333017699, -0.0539587848815, 0.0217647584146, -0.00832961599167, 0.00227591875898)
+	VFMADD213PS(x, mul(z, x), small) // x + x^3 p
+	e := add(exp(add(a, a)), num(1))
+	big := sub(load(num(1)), div(load(num(2)), e))
+	y := or(choose(cmp(a, 1, num(0.6)), small, big), and(x, signBit()))
+	return choose(cmp(x, 3, x), x, y)
+}
+
+// onePlusExpNeg is 1 + e^-x.
+func onePlusExpNeg(x vec) vec { return add(exp(xor(x, signBit())), num(1)) }
+
+// erfParts gives |x|, erf|x| good below 1, and erfc|x| good from 1 on (0 beyond 4, where erf rounds to 1).
+func erfParts(x vec) (a, small, tail vec) {
+	a = and(x, magnitude())
+	small = poly(mul(a, a), 0.12837916591, -0.376126271338, 0.112836001508, -0.0268544435858, 0.00518953354063, -0.00080208263006, 7.88907224671e-5)
+	VFMADD213PS(a, a, small) // a + a p
+	tail = exp(poly(minOf(load(num(4)), a), 0.000289784871897, -1.13011420255, -0.632023625206, -0.109899472632, 0.0263213370209, -0.00472539164753, 0.000589688912665, -4.52343787332e-5, 1.5964663003e-6))
+	tail = and(tail, cmp(a, 1, num(4)))
+	return a, small, tail
+}
+
+func erf(x vec) vec {
+	a, small, tail := erfParts(x)
+	y := choose(cmp(a, 1, num(1)), small, sub(load(num(1)), tail))
+	y = or(y, and(x, signBit()))
+	return choose(cmp(x, 3, x), x, y)
+}
+
+// gelu is x*h with h = erfc(-x/sqrt 2)/2: no cancellation for negative x.
+func gelu(x vec) vec {
+	u := mul(x, num(math.Sqrt2/2))
+	a, small, tail := erfParts(u)
+	half := load(num(0.5))
+	small = mul(small, half)
+	tail = mul(tail, half)
+	tail = choose(cmp(a, 1, num(1)), sub(half, small), tail) // erfc|u| / 2
+	h := choose(x, tail, sub(load(num(1)), tail))           // by the sign
+	return mul(x, h)
+}
+
+// geluTanh: (1 + tanh u)/2 is 1/(1 + e^-2u).
+func geluTanh(x vec) vec {
+	k := 2 * math.Sqrt(2/math.Pi)
+	p := load(num(k * 0.044715))
+	VFMADD213PS(num(k), mul(x, x), p)
+	return div(x, onePlusExpNeg(mul(p, x)))
+}
+
+func clamp6(x vec) vec {
+	y := add(x, num(3))
+	y = maxOf(load(num(0)), y)
+	return minOf(load(num(6)), y)
+}
+
+// mish: with w = e^x, tanh(log(1+w)) = (w^2 + 2w)/(w^2 + 2w + 2).
+func mish(x vec) vec {
+	w := exp(minOf(load(num(20)), x))
+	v := mul(w, add(w, num(2)))
+	return mul(x, div(v, add(v, num(2))))
+}
+
+// sincos: x = q pi/2 + r, and by the quadrant q (cosine: q+1) sin or cos of r, with a sign.
+func sincos(x vec, shift uint32) vec {
+	n, r := YMM(), copyOf(x)
+	VROUNDPS(Imm(8), mul(x, num(2/math.Pi)), n)
+	c1 := float64(float32(math.Pi / 2))
+	c2 := float64(float32(math.Pi/2 - c1))
+	VFNMADD231PS(num(c1), n, r)
+	VFNMADD231PS(num(c2), n, r)
+	VFNMADD231PS(num(-1.71512449944e-15), n, r)
+	z := mul(r, r)
+	s := poly(z, -0.166666666636, 0.00833333178696, -0.000198400396117, 2.72438597075e-6)
+	VFMADD213PS(r, mul(z, r), s)
+	c := poly(z, 0.0416666666641, -0.00138888875986, 2.48005609539e-5, -2.72958864068e-7)
+	c = mul(c, z)
+	VSUBPS(num(0.5), c, c)
+	VFMADD213PS(num(1), z, c) // 1 + z (z p - 1/2)
+	q := YMM()
+	VCVTPS2DQ(n, q)
+	if shift != 0 {
+		VPADDD(bits(shift), q, q)
+	}
+	odd, sign := YMM(), YMM()
+	VPSLLD(Imm(31), q, odd)
+	VPSRLD(Imm(1), q, sign)
+	VPSLLD(Imm(31), sign, sign)
+	y := xor(choose(odd, c, s), sign)
+	if shift == 0 { // -0 stays
+		y = choose(cmp(x, 0, load(num(0))), x, y)
+	}
+	return y
+}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"math"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+const lanes = 4 // accumulators of a reduction
+
+func reduce() {
+	reduction("sum", "func(x *float32, n int) float32", "is the sum.", nil, func(acc vec, x []vec, mask Op) {
+		VADDPS(x[0], acc, acc)
+	})
+	reduction("sumSquares", "func(x *float32, n int) float32", "is the sum of x^2.", nil, func(acc vec, x []vec, mask Op) {
+		VFMADD231PS(x[0], x[0], acc)
+	})
+	reduction("sumSquaresAround", "func(x *float32, mean float32, n int) float32", "is the sum of (x - mean)^2.", []string{"mean"}, func(acc vec, x []vec, mask Op) {
+		d := sub(x[0], x[1])
+		if mask != nil {
+			VANDPS(mask, d, d)
+		}
+		VFMADD231PS(d, d, acc)
+	})
+	dot()
+	extremum("max", "is the largest number, NaN if there is one; n > 0.", math.Inf(-1), VMAXPS)
+	extremum("min", "is the smallest number, NaN if there is one; n > 0.", math.Inf(1), VMINPS)
+	expSum()
+}
+
+func accumulators() (acc [lanes]vec) {
+	for i := range acc {
+		acc[i] = YMM()
+		VXORPS(acc[i], acc[i], acc[i])
+	}
+	return acc
+}
+
+// addLanes leaves the sum of all accumulators' lanes in the lowest lane of the first.
+func addLanes(acc [lanes]vec) Register {
+	VADDPS(acc[1], acc[0], acc[0])
+	VADDPS(acc[3], acc[2], acc[2])
+	VADDPS(acc[2], acc[0], acc[0])
+	return foldLanes(acc[0], VADDPS)
+}
+
+func foldLanes(v vec, f func(ops ...Op)) Register {
+	hi, lo := XMM(), v.AsX()
+	VEXTRACTF128(Imm(1), v, hi)
+	f(hi, lo, lo)
+	VMOVHLPS(lo, lo, hi)
+	f(hi, lo, lo)
+	VMOVSHDUP(lo, hi)
+	f(hi, lo, lo)
+	return lo
+}
+
+func reduction(name, signature, doc string, scalars []string, body func(acc vec, x []vec, mask Op)) {
+	function(name+"F32AVX2", signature, doc)
+	x, n := Load(Param("x"), GP64()), Load(Param("n"), GP64())
+	var s []vec
+	for _, name := range scalars {
+		s = append(s, broadcast(name))
+	}
+	acc := accumulators()
+	p := pass{name: name, in: []Register{x}, n: n, unroll: lanes, body: func(in []vec, mask Op, lane int) vec {
+		body(acc[lane], append(in, s...), mask)
+		return nil
+	}}
+	p.emit()
+	Store(addLanes(acc), ReturnIndex(0))
+	VZEROUPPER()
+	RET()
+}
+
+func dot() {
+	function("dotF32AVX2", "func(x, y *float32, n int) float32", "is the inner product of n elements.")
+	x, y, n := Load(Param("x"), GP64()), Load(Param("y"), GP64()), Load(Param("n"), GP64())
+	acc := accumulators()
+	p := pass{name: "dot", in: []Register{x, y}, n: n, unroll: lanes, body: func(in []vec, mask Op, lane int) vec {
+		VFMADD231PS(in[0], in[1], acc[lane])
+		return nil
+	}}
+	p.emit()
+	Store(addLanes(acc), ReturnIndex(0))
+	VZEROUPPER()
+	RET()
+}
+
+// extremum collects NaNs beside the largest numbers.
+func extremum(name, doc string, start float64, f func(ops ...Op)) {
+	function(name+"F32AVX2", "func(x *float32, n int) float32", doc)
+	x, n := Load(Param("x"), GP64()), Load(Param("n"), GP64())
+	acc := accumulators()
+	for _, a := range acc {
+		VMOVUPS(num(start), a)
+	}
+	nans := YMM()
+	VXORPS(nans, nans, nans)
+	p := pass{name: name, in: []Register{x}, n: n, unroll: lanes, body: func(in []vec, mask Op, lane int) vec {
+		v := in[0]
+		if mask != nil {
+			w := load(num(start))
+			VBLENDVPS(mask, v, w, w)
+			v = w
+		}
+		VORPS(cmp(v, 3, v), nans, nans)
+		f(v, acc[lane], acc[lane])
+		return nil
+	}}
+	p.emit()
+	f(acc[1], acc[0], acc[0])
+	f(acc[3], acc[2], acc[2])
+	f(acc[2], acc[0], acc[0])
+	lo := foldLanes(acc[0], f)
+	flags := GP32()
+	VMOVMSKPS(nans, flags)
+	TESTL(flags, flags)
+	JE(LabelRef(name + "_number"))
+	VMOVSS(bits(0x7fc00000), lo)
+	Label(name + "_number")
+	Store(lo, ReturnIndex(0))
+	VZEROUPPER()
+	RET()
+}
+
+// expSum is the inner loop of softmax.
+func expSum() {
+	function("expSumF32AVX2", "func(dst, x *float32, shift float32, n int) float32", "is dst = e^(x - shift), and the sum of dst.")
+	dst, x, n := Load(Param("dst"), GP64()), Load(Param("x"), GP64()), Load(Param("n"), GP64())
+	shift := broadcast("shift")
+	acc := YMM()
+	VXORPS(acc, acc, acc)
+	p := pass{name: "expSum", in: []Register{x}, out: dst, n: n, unroll: 2, body: func(in []vec, mask Op, lane int) vec {
+		y := exp(sub(in[0], shift))
+		if mask != nil {
+			VANDPS(mask, y, y)
+		}
+		VADDPS(y, acc, acc)
+		return y
+	}}
+	p.emit()
+	Store(foldLanes(acc, VADDPS), ReturnIndex(0))
+	VZEROUPPER()
+	RET()
+}
