@@ -229,7 +229,9 @@ func HardSigmoidF32(dst, x []float32) { rowHardSigmoid.run(dst, x) }
 func MishF32(dst, x []float32) { rowMish.run(dst, x) }
 
 // ELUF32 is scale*x where x > 0, else scale*alpha*(e^(x*inputScale) - 1).
-func ELUF32(dst, x []float32, alpha, scale, inputScale float32) { eluGeneric(dst, x, alpha, scale, inputScale) }
+func ELUF32(dst, x []float32, alpha, scale, inputScale float32) {
+	eluGeneric(dst, x, alpha, scale, inputScale)
+}
 
 // SoftplusF32 is log(1 + e^(x*beta)) / beta, and x where x*beta > threshold.
 func SoftplusF32(dst, x []float32, beta, threshold float32) { softplusGeneric(dst, x, beta, threshold) }

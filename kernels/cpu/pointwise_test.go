@@ -33,7 +33,9 @@ func ulpsApart(got float32, want float64) float64 {
 	return math.Abs(float64(got)-want) / step
 }
 
-func signsDiffer(a, b float32) bool { return a == 0 && b == 0 && math.Signbit(float64(a)) != math.Signbit(float64(b)) }
+func signsDiffer(a, b float32) bool {
+	return a == 0 && b == 0 && math.Signbit(float64(a)) != math.Signbit(float64(b))
+}
 
 // inputs are the special numbers, and numbers of every size.
 func inputs(n int) []float32 {

@@ -87,4 +87,3 @@ func eights(name, signature, doc string, dstSize, srcSize int, body func(dst, sr
 	VZEROUPPER()
 	RET()
 }
-

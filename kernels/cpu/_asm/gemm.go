@@ -132,4 +132,3 @@ func axpyAVX2() {
 	VZEROUPPER()
 	RET()
 }
-

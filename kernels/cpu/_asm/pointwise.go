@@ -211,7 +211,7 @@ func gelu(x vec) vec {
 	small = mul(small, half)
 	tail = mul(tail, half)
 	tail = choose(cmp(a, 1, num(1)), sub(half, small), tail) // erfc|u| / 2
-	h := choose(x, tail, sub(load(num(1)), tail))           // by the sign
+	h := choose(x, tail, sub(load(num(1)), tail))            // by the sign
 	return mul(x, h)
 }
 

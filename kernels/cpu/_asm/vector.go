@@ -171,4 +171,3 @@ func broadcast(name string) vec {
 	VBROADCASTSS(x, y)
 	return y
 }
-

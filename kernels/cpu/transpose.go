@@ -1,0 +1,25 @@
+package cpu
+
+// TransposeF32 is dst[j*ldd+i] = x[i*ldx+j] for i < rows, j < cols. dst and x must not overlap.
+func TransposeF32(dst, x []float32, rows, cols, ldd, ldx int) {
+	Transpose(dst, x, rows, cols, ldd, ldx)
+}
+
+// Transpose is TransposeF32 for any element: dst[j*ldd+i] = x[i*ldx+j], tile by tile so that both sides stay in the cache.
+func Transpose[T any](dst, x []T, rows, cols, ldd, ldx int) {
+	const tile = 16
+	for i0 := 0; i0 < rows; i0 += tile {
+		i1 := min(rows, i0+tile)
+		for j0 := 0; j0 < cols; j0 += tile {
+			j1 := min(cols, j0+tile)
+			for j := j0; j < j1; j++ {
+				d := dst[j*ldd+i0 : j*ldd+i1]
+				at := i0*ldx + j
+				for i := range d {
+					d[i] = x[at]
+					at += ldx
+				}
+			}
+		}
+	}
+}
