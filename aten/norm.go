@@ -120,7 +120,7 @@ var normOps = []Op{
 		}
 		affine(k, k.OptT(1), k.OptT(2), mean, inv)
 	}},
-	{Schema: "batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor", Decomp: func(b *Build, a *Args) []*Value {
+	{Writes: []int{3, 4}, Schema: "batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor", Decomp: func(b *Build, a *Args) []*Value {
 		x := a.Tensor(0)
 		switch {
 		case !a.Bool(5):
@@ -133,7 +133,7 @@ var normOps = []Op{
 		b.CallN("copy_", a.Tensor(4), r[4])
 		return One(r[0])
 	}},
-	{Schema: "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)", Decomp: func(b *Build, a *Args) []*Value {
+	{Writes: []int{3, 4}, Schema: "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)", Decomp: func(b *Build, a *Args) []*Value {
 		x := a.Tensor(0)
 		switch {
 		case !a.Bool(5):

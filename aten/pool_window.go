@@ -205,26 +205,6 @@ func avgCount(z, y, x *span, full bool, divisor int64) int64 {
 	return n
 }
 
-// avgSpread adds each gradient's share to the positions of its window.
-func avgSpread[T poolNumber](k *Kernel, p *poolPlan, g, out []T, full bool, divisor int64) {
-	in, on := p.inSize(), p.outSize()
-	k.Pool.ParallelFor(p.planes, p.grainOf(), func(lo, hi int) {
-		clear(out[lo*in : hi*in])
-		p.each(lo, hi, func(plane, o int, z, y, c *span) {
-			dst := out[plane*in : (plane+1)*in]
-			v := g[plane*on+o] / T(avgCount(z, y, c, full, divisor))
-			for iz := z.lo; iz < z.hi; iz++ {
-				for iy := y.lo; iy < y.hi; iy++ {
-					row := (iz*p.in[1] + iy) * p.in[2]
-					for ix := c.lo; ix < c.hi; ix++ {
-						dst[row+ix] += v
-					}
-				}
-			}
-		})
-	})
-}
-
 // room gives contiguous memory of dtype dt and the shape of output i to compute into: the output itself where it is such.
 func (k *Kernel) room(i int, dt tensor.DType) *tensor.Tensor {
 	if o := k.Out[i]; o.DType() == dt && o.IsContiguous() {

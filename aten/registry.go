@@ -62,6 +62,9 @@ type Op struct {
 	Dynamic func(k *Kernel) []*tensor.Tensor
 	Result  func(a *Args) any
 	Note    string
+	// Writes lists parameters that the operator may write although its schema does not mark them (the running statistics of
+	// batch_norm), unless its bool parameter "training" or "use_input_stats" is false.
+	Writes []int
 
 	schema   *FuncSchema
 	defaults []any

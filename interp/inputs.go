@@ -13,7 +13,6 @@ type guardChecker struct {
 	set    *guards.Set
 	guards bool
 	off    bool
-	n      int
 }
 
 // Check implements inputChecker.

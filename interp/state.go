@@ -80,6 +80,13 @@ func (r roots) add(other roots) {
 func traceOp(s *step, vals []roots, written map[int]bool) roots {
 	sig := s.op.Signature()
 	out := roots{}
+	for _, i := range s.op.Writes {
+		if writesSilently(s) {
+			for k := range rootsOf(s.args[i], vals) {
+				written[k] = true
+			}
+		}
+	}
 	aliases := len(sig.Returns) > 0 && sig.Returns[0].Alias != ""
 	for i, p := range sig.Params {
 		if p.Type.Alias == "" {
@@ -177,4 +184,15 @@ func (st *state) reset() {
 	for from, to := range st.owned {
 		copy(to.Bytes(), from.Bytes())
 	}
+}
+
+// writesSilently reports that an operator with [aten.Op.Writes] is not known to leave its arguments alone.
+func writesSilently(s *step) bool {
+	for i, p := range s.op.Signature().Params {
+		if p.Name == "training" || p.Name == "use_input_stats" {
+			on, constant := s.args[i].val.(bool)
+			return on || !constant
+		}
+	}
+	return true
 }
