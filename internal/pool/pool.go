@@ -8,7 +8,8 @@ import (
 )
 
 // Pool is a set of workers. A nil Pool runs everything on the calling goroutine. It is safe for concurrent use: callers
-// share the workers, and work that finds none idle runs on the caller.
+// share the workers, and what no worker takes up runs on the caller. So a call inside a call cannot deadlock: it waits for
+// nothing but ranges that a worker has begun.
 type Pool struct {
 	n    int
 	jobs chan *job
@@ -20,7 +21,7 @@ func New(n int) *Pool {
 	if n < 1 {
 		n = runtime.GOMAXPROCS(0)
 	}
-	p := &Pool{n: n, jobs: make(chan *job)}
+	p := &Pool{n: n, jobs: make(chan *job, 4*n)}
 	for range n - 1 {
 		go p.worker()
 	}
@@ -47,19 +48,50 @@ func (p *Pool) Close() {
 	}
 }
 
+// job is one call. Workers join it until the caller closes it.
 type job struct {
-	next   atomic.Int64
+	next   atomic.Int64 // first element that nobody has taken
 	n      int64
 	chunk  int64
 	f      func(lo, hi int)
-	wg     sync.WaitGroup
+	state  atomic.Int64  // workers inside, and closed
+	done   chan struct{} // the last worker has left a closed job
 	failed atomic.Pointer[any]
 }
 
+const closed = 1 << 32
+
 func (p *Pool) worker() {
 	for j := range p.jobs {
-		j.run()
-		j.wg.Done()
+		if j.join() {
+			j.run()
+			j.leave()
+		}
+	}
+}
+
+func (j *job) join() bool {
+	for {
+		s := j.state.Load()
+		if s&closed != 0 {
+			return false
+		}
+		if j.state.CompareAndSwap(s, s+1) {
+			return true
+		}
+	}
+}
+
+func (j *job) leave() {
+	if j.state.Add(-1) == closed {
+		j.done <- struct{}{}
+	}
+}
+
+// close keeps further workers out and waits for those inside.
+func (j *job) close() {
+	if j.state.Or(closed) != 0 {
+		<-j.done
 	}
 }
 
@@ -90,24 +122,22 @@ func (p *Pool) ParallelFor(n, grain int, f func(lo, hi int)) {
 		f(0, n)
 		return
 	}
-	chunk := max(grain, (n+4*p.n-1)/(4*p.n))
-	j := &job{n: int64(n), chunk: int64(chunk), f: f}
-	helpers := min(p.n-1, (n-1)/chunk)
-	for range helpers {
-		j.wg.Add(1)
+	// Small ranges even out what cores differ in speed; very small ones would cost more than they bring.
+	chunk := max(grain, n/(16*p.n))
+	j := &job{n: int64(n), chunk: int64(chunk), f: f, done: make(chan struct{}, 1)}
+	for range min(p.n-1, (n-1)/chunk) {
 		if !p.offer(j) {
-			j.wg.Done()
 			break
 		}
 	}
 	j.run()
-	j.wg.Wait()
+	j.close()
 	if r := j.failed.Load(); r != nil {
 		panic(*r)
 	}
 }
 
-// offer hands j to an idle worker, if there is one.
+// offer puts j in the queue, if there is room.
 func (p *Pool) offer(j *job) (ok bool) {
 	defer func() {
 		if recover() != nil { // the pool was closed

@@ -39,3 +39,12 @@ func TestPanicReachesCaller(t *testing.T) {
 		}
 	})
 }
+
+func BenchmarkParallelFor(b *testing.B) {
+	p := New(2)
+	defer p.Close()
+	var sink [2]int
+	for b.Loop() {
+		p.ParallelFor(2, 1, func(lo, hi int) { sink[lo] += hi })
+	}
+}
