@@ -132,7 +132,7 @@ func (r *Recorder) Run(op *aten.Op, a *aten.Args, outs []*aten.Value) {
 	if op.Tags&aten.Random != 0 {
 		panic(&Unplannable{op.Name() + " draws random numbers"})
 	}
-	in := Instr{Op: op, Args: a, Outs: outs}
+	in := Instr{Op: op, Args: a, Outs: slices.Clone(outs)} // the caller may reuse its slice
 	fresh := true
 	bytes := int64(0)
 	for _, o := range outs {
