@@ -9,6 +9,7 @@ require (
 	github.com/x448/float16 v0.8.4
 	golang.org/x/image v0.48.0
 	golang.org/x/sys v0.50.0
+	gonum.org/v1/gonum v0.17.0
 )
 
 require (
