@@ -49,17 +49,22 @@ func linearTaps(i, in, out int64, scale float64, align bool) ([]int64, []float64
 }
 
 func cubicTaps(i, in, out int64, scale float64, align bool) ([]int64, []float64) {
-	const a = -0.75
 	s := sourceOf(i, in, out, scale, align, true)
 	f := math.Floor(s)
 	t := s - f
-	near := func(x float64) float64 { return ((a+2)*x-(a+3))*x*x + 1 }
-	far := func(x float64) float64 { return ((a*x-5*a)*x+8*a)*x - 4*a }
 	at := make([]int64, 4)
 	for j := range at {
 		at[j] = min(max(int64(f)+int64(j)-1, 0), in-1)
 	}
-	return at, []float64{far(t + 1), near(t), near(1 - t), far(2 - t)}
+	return at, keys(t)
+}
+
+// keys gives the four weights of the cubic convolution kernel (Keys 1981) with a = -0.75 at fraction t.
+func keys(t float64) []float64 {
+	const a = -0.75
+	near := func(x float64) float64 { return ((a+2)*x-(a+3))*x*x + 1 }
+	far := func(x float64) float64 { return ((a*x-5*a)*x+8*a)*x - 4*a }
+	return []float64{far(t + 1), near(t), near(1 - t), far(2 - t)}
 }
 
 // upsample makes the plain and the .vec overload of one kind.
