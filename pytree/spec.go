@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
-	"strings"
 )
 
 // Spec is a TreeSpec. A leaf has no Type.
@@ -16,24 +15,27 @@ type Spec struct {
 	Context  json.RawMessage // as serialized; kept for types that are not known here
 	Children []*Spec
 	keys     []Key
+	none     []string // fields of a dataclass that are None and so have no child
+	leaves   int
 }
 
 // Key is one step of a path into a tree.
 type Key struct {
 	Kind KeyKind
-	Name string // Map with a string key, Attr
+	Name string // Map with a string key, Attr; the Python form of an OtherKey
 	Num  int64  // Seq, and Map with an integer key
 }
 
 // KeyKind tells how a step is written.
 type KeyKind uint8
 
-// The kinds: ['k'], [0] as a key, [0] as a position, .name.
+// The kinds: ['k'], [0] as a key, [0] as a position, .name, and keys of dicts that are neither string nor int, such as [None].
 const (
 	MapKey KeyKind = iota
 	IntMapKey
 	SeqKey
 	AttrKey
+	OtherKey
 )
 
 // String prints the step as Python does.
@@ -43,16 +45,10 @@ func (k Key) String() string {
 		return "[" + quote(k.Name) + "]"
 	case AttrKey:
 		return "." + k.Name
+	case OtherKey:
+		return "[" + k.Name + "]"
 	}
 	return "[" + strconv.FormatInt(k.Num, 10) + "]"
-}
-
-// quote writes a Python string literal.
-func quote(s string) string {
-	if strings.Contains(s, "'") && !strings.Contains(s, `"`) {
-		return `"` + s + `"`
-	}
-	return "'" + strings.NewReplacer(`\`, `\\`, "'", `\'`, "\n", `\n`).Replace(s) + "'"
 }
 
 // Error is a TreeSpec that cannot be read.
@@ -111,15 +107,19 @@ func build(r *rawSpec, fields map[string][]string, depth int) (*Spec, error) {
 		if len(r.Children) != 0 {
 			return nil, &Error{"a leaf with children"}
 		}
+		s.leaves = 1
 		return s, nil
 	}
-	s.Type = *r.Type
+	if s.Type = *r.Type; s.Type == "" {
+		return nil, &Error{"a type without a name"}
+	}
 	for i := range r.Children {
 		c, err := build(&r.Children[i], fields, depth+1)
 		if err != nil {
 			return nil, err
 		}
 		s.Children = append(s.Children, c)
+		s.leaves += c.leaves
 	}
 	s.keys = s.childKeys(fields)
 	if len(s.keys) != len(s.Children) {
@@ -161,6 +161,11 @@ func (s *Spec) childKeys(fields map[string][]string) []Key {
 					names[i] = *n
 				}
 			}
+			for _, n := range parts[1] {
+				if n != nil {
+					s.none = append(s.none, *n)
+				}
+			}
 			return attrKeys(names)
 		}
 	}
@@ -200,20 +205,28 @@ func mapKeys(b []byte) []Key {
 	}
 	keys := make([]Key, len(raw))
 	for i, k := range raw {
-		switch k := k.(type) {
-		case string:
-			keys[i] = Key{Kind: MapKey, Name: k}
-		case json.Number:
-			n, err := k.Int64()
-			keys[i] = Key{Kind: IntMapKey, Num: n}
-			if err != nil {
-				keys[i] = Key{Kind: MapKey, Name: k.String()}
-			}
-		default:
-			keys[i] = Key{Kind: MapKey, Name: fmt.Sprint(k)}
-		}
+		keys[i] = mapKey(k)
 	}
 	return keys
+}
+
+// mapKey is the key of a dict by its JSON form; a tuple is a list there, an enum an object.
+func mapKey(k any) Key {
+	switch k := k.(type) {
+	case string:
+		return Key{Kind: MapKey, Name: k}
+	case json.Number:
+		if n, err := k.Int64(); err == nil {
+			return Key{Kind: IntMapKey, Num: n}
+		}
+	case []any:
+		t := pyRepr(k)
+		if t = t[1 : len(t)-1]; len(k) == 1 {
+			t += ","
+		}
+		return Key{Kind: OtherKey, Name: "(" + t + ")"}
+	}
+	return Key{Kind: OtherKey, Name: pyRepr(k)}
 }
 
 // IsLeaf reports a leaf.
@@ -223,16 +236,7 @@ func (s *Spec) IsLeaf() bool { return s.Type == "" }
 func (s *Spec) Keys() []Key { return s.keys }
 
 // NumLeaves counts the leaves.
-func (s *Spec) NumLeaves() int {
-	if s.IsLeaf() {
-		return 1
-	}
-	n := 0
-	for _, c := range s.Children {
-		n += c.NumLeaves()
-	}
-	return n
-}
+func (s *Spec) NumLeaves() int { return s.leaves }
 
 // Paths gives the path to every leaf, in order.
 func (s *Spec) Paths() [][]Key {
@@ -249,33 +253,4 @@ func (s *Spec) walk(path []Key, f func([]Key)) {
 	for i, c := range s.Children {
 		c.walk(append(path, s.keys[i]), f)
 	}
-}
-
-// String prints as PyTorch does: TreeSpec(tuple, None, [*, *]).
-func (s *Spec) String() string { return s.text("") }
-
-func (s *Spec) text(indent string) string {
-	if s.IsLeaf() {
-		return "*"
-	}
-	name := s.Type[strings.LastIndexByte(s.Type, '.')+1:]
-	ctx := "None"
-	if len(s.keys) > 0 && s.keys[0].Kind <= IntMapKey {
-		parts := make([]string, len(s.keys))
-		for i, k := range s.keys {
-			t := k.String()
-			parts[i] = t[1 : len(t)-1]
-		}
-		ctx = "[" + strings.Join(parts, ", ") + "]"
-	} else if name == "dict" || name == "OrderedDict" {
-		ctx = "[]"
-	}
-	var kids []string
-	for _, c := range s.Children {
-		kids = append(kids, c.text(indent+"  "))
-	}
-	if len(kids) > 1 {
-		return "TreeSpec(" + name + ", " + ctx + ", [" + strings.Join(kids, ",\n"+indent+"  ") + "])"
-	}
-	return "TreeSpec(" + name + ", " + ctx + ", [" + strings.Join(kids, "") + "])"
 }
