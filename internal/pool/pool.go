@@ -61,8 +61,32 @@ type job struct {
 
 const closed = 1 << 32
 
+// spins is how often a goroutine looks again before it goes to sleep: some fifty microseconds. Calls come in bursts, and waking a
+// sleeping thread takes as long as a small call.
+const spins = 10_000
+
+// receive waits for a value, at first without sleeping.
+func receive[T any](c chan T) (v T, ok bool) {
+	for i := range spins {
+		select {
+		case v, ok = <-c:
+			return v, ok
+		default:
+		}
+		if i%64 == 63 {
+			runtime.Gosched()
+		}
+	}
+	v, ok = <-c
+	return v, ok
+}
+
 func (p *Pool) worker() {
-	for j := range p.jobs {
+	for {
+		j, ok := receive(p.jobs)
+		if !ok {
+			return
+		}
 		if j.join() {
 			j.run()
 			j.leave()
@@ -91,7 +115,7 @@ func (j *job) leave() {
 // close keeps further workers out and waits for those inside.
 func (j *job) close() {
 	if j.state.Or(closed) != 0 {
-		<-j.done
+		receive(j.done)
 	}
 }
 
