@@ -77,7 +77,7 @@ var lossOps = []Op{
 		return reduceLoss(b, b.Call("sub.Tensor", b.Call("xlogy.Tensor", t, t), b.Call("mul.Tensor", t, x)), a.I64(2))
 	}},
 	{Schema: "poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction) -> Tensor", Decomp: poissonLoss},
-	{Schema: "hinge_embedding_loss(Tensor self, Tensor target, float margin=1.0, int reduction=1) -> Tensor", Decomp: func(b *Build, a *Args) []*Value {
+	{Schema: "hinge_embedding_loss(Tensor self, Tensor target, float margin=1., int reduction=1) -> Tensor", Decomp: func(b *Build, a *Args) []*Value {
 		x, t := a.Tensor(0), a.Tensor(1)
 		zeros := b.Call("zeros_like", x)
 		margin := b.Call("clamp_min", b.Call("rsub.Scalar", x, a.Float(2)), 0)
