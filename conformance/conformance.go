@@ -129,7 +129,7 @@ func CloneInputs(in []any) []any {
 		if err != nil {
 			panic(err) // t was valid over memory of the same size
 		}
-		out[i] = c
+		out[i] = c.WithBits(t.IsConj(), t.IsNeg())
 	}
 	return out
 }

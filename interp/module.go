@@ -190,6 +190,7 @@ func (m *Module) Run(ctx context.Context, inputs ...any) (outputs []any, err err
 	if err != nil {
 		return nil, err
 	}
+	defer func() { m.resolve(outputs) }()
 	if m.stateful {
 		m.mu.Lock()
 		defer m.mu.Unlock()
@@ -205,6 +206,17 @@ func (m *Module) Run(ctx context.Context, inputs ...any) (outputs []any, err err
 		}
 	}
 	return m.runEager(ctx, in, symbols)
+}
+
+// resolve computes lazily conjugated and negated outputs, which few callers know to handle.
+func (m *Module) resolve(outputs []any) {
+	for i, x := range outputs {
+		if t, ok := x.(*tensor.Tensor); ok && t != nil && (t.IsConj() || t.IsNeg()) {
+			c := tensor.New(t.DType(), t.Sizes()...)
+			aten.Copy(m.opts.Pool, c, t)
+			outputs[i] = c
+		}
+	}
 }
 
 // PanicError is a fault of this library that surfaced while a program ran.

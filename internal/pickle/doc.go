@@ -48,6 +48,7 @@ type TensorRef struct {
 	Size, Stride []int64
 	RequiresGrad bool
 	Parameter    bool
+	Conj, Neg    bool // the elements stand for their conjugates, for their negatives
 }
 
 // UnsupportedClassError is a class that a pickle names and this reader does not build.

@@ -146,7 +146,17 @@ func rebuild(a []any, dtype string) (any, error) {
 	if dtype == "" {
 		dtype = st.DType
 	}
-	return &TensorRef{Storage: *st, DType: dtype, Offset: int64(off), Size: size, Stride: stride, RequiresGrad: grad}, nil
+	t := &TensorRef{Storage: *st, DType: dtype, Offset: int64(off), Size: size, Stride: stride, RequiresGrad: grad}
+	if len(a) > 6 {
+		if meta, ok := a[6].(*types.Dict); ok { // the lazy bits of conjugated and negated tensors
+			for _, e := range *meta {
+				on, _ := e.Value.(bool)
+				t.Conj = t.Conj || on && e.Key == "conj"
+				t.Neg = t.Neg || on && e.Key == "neg"
+			}
+		}
+	}
+	return t, nil
 }
 
 func ints(v any) ([]int64, bool) {

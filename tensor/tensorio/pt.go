@@ -129,7 +129,11 @@ func (d *decoder) tensor(t *pickle.TensorRef) (*tensor.Tensor, error) {
 		st = Wrap(b, dt, d.readOnly)
 		d.storages[t.Storage.Key] = st
 	}
-	return tensor.View(st, dt, t.Size, t.Stride, t.Offset)
+	v, err := tensor.View(st, dt, t.Size, t.Stride, t.Offset)
+	if err == nil && (t.Conj || t.Neg) {
+		v = v.WithBits(t.Conj, t.Neg)
+	}
+	return v, err
 }
 
 // Wrap makes a storage over b, which is copied only if its elements of type dt would not be aligned.
