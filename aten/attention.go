@@ -48,8 +48,11 @@ func scores(b *Build, q, k, mask *Value, causal bool, scale any) *Value {
 	if mask == nil {
 		return w
 	}
-	if mask.DType == tensor.Bool {
+	if causal { // what lies ahead is never computed
 		return b.Call("where.self", mask, w, WrapScalar(FloatS(math.Inf(-1))))
+	}
+	if mask.DType == tensor.Bool { // a bool mask is added as 0 and -inf: NaN stays NaN
+		mask = b.Call("where.self", mask, b.Call("zeros", []int64{}, Kw("dtype", w.DType)), WrapScalar(FloatS(math.Inf(-1))))
 	}
 	return b.Call("add.Tensor", w, mask)
 }
