@@ -61,7 +61,7 @@ func (a *Attention) ForwardF32(p *pool.Pool, q, k, v, out Heads) {
 type attentionWork struct {
 	a            *Attention
 	group        int // heads that share keys
-	buf          *[]float32
+	buf          *buffer[float32]
 	scores       []float32 // [queryBlock, keyBlock]
 	acc          []float32 // [queryBlock, Ev]
 	highest, sum [queryBlock]float32
@@ -74,11 +74,11 @@ func newAttentionWork(a *Attention) *attentionWork {
 	}
 	rows := min(a.L, queryBlock)
 	w.buf = scratch(rows*keyBlock + rows*a.Ev)
-	w.scores, w.acc = (*w.buf)[:rows*keyBlock], (*w.buf)[rows*keyBlock:]
+	w.scores, w.acc = w.buf.data[:rows*keyBlock], w.buf.data[rows*keyBlock:]
 	return w
 }
 
-func (w *attentionWork) free() { packPool.Put(w.buf) }
+func (w *attentionWork) free() { w.buf.free() }
 
 // block computes queries [l0, l0+queryBlock) of one head.
 func (w *attentionWork) block(b, h, l0 int, q, k, v, out Heads) {

@@ -13,341 +13,201 @@ type Conv struct {
 	Stride, Pad, Dilation [3]int
 }
 
+// ConvWeight is a convolution's weight in the order in which the kernel reads it: made once, shared by all runs.
+type ConvWeight struct {
+	plain  []float32  // depthwise
+	groups []*PackedA // each [Out/Groups, In/Groups * kernel]
+}
+
+// ConvEpilogue is what happens to an output when its last products are in: y = act(y + Bias + Residual).
+type ConvEpilogue struct {
+	// Bias has one number for each output channel; nil for none.
+	Bias []float32
+	// Residual has the output's shape; nil for none. It may be the output's own memory.
+	Residual []float32
+	// Act is applied in place to rows of the output; nil for none.
+	Act func(d, x []float32)
+}
+
 func volume(s [3]int) int { return s[0] * s[1] * s[2] }
+
+// depthwise reports one input channel for each group.
+func (c *Conv) depthwise() bool { return c.In == c.Groups }
+
+// PackWeight packs w for [Conv.PackedF32]. Only In, Out, Groups and Kernel are looked at. A depthwise weight is kept as it is.
+func (c *Conv) PackWeight(w []float32) *ConvWeight {
+	if c.depthwise() {
+		return &ConvWeight{plain: w}
+	}
+	outG, k := c.Out/c.Groups, c.In/c.Groups*volume(c.Kernel)
+	p := &ConvWeight{}
+	for g := range c.Groups {
+		p.groups = append(p.groups, PackA(Matrix{w[g*outG*k:], k, 1}, outG, k))
+	}
+	return p
+}
 
 // ForwardF32 computes the convolution. act, if given, is applied to the output.
 func (c *Conv) ForwardF32(p *pool.Pool, x, w, bias, out []float32, act func(d, x []float32)) {
-	inG, outG := c.In/c.Groups, c.Out/c.Groups
-	switch {
-	case c.depthwise2D():
-		c.depthwiseF32(p, x, w, bias, out, act)
-	case inG*volume(c.Kernel) < 4 && outG < 4:
-		ConvDirect(c, x, w, bias, out)
-		if act != nil {
-			act(out, out)
-		}
-	default:
-		c.gemmF32(p, x, w, bias, out, act)
-	}
+	c.PackedF32(p, x, c.PackWeight(w), &ConvEpilogue{Bias: bias, Act: act}, out)
 }
 
-// depthwise2D reports one input channel for each group, in two dimensions.
-func (c *Conv) depthwise2D() bool {
-	return c.In == c.Groups && c.Kernel[0] == 1 && c.Size[0] == 1 && c.Pad[0] == 0
-}
-
-// gemmF32 multiplies the weight [outG, inG*kernel] with the unfolded input [inG*kernel, positions], a strip of positions at a
-// time so that the unfolded part stays in the cache.
-func (c *Conv) gemmF32(p *pool.Pool, x, w, bias, out []float32, act func(d, x []float32)) {
-	inG, outG := c.In/c.Groups, c.Out/c.Groups
-	k := inG * volume(c.Kernel)
-	pos := volume(c.OutSize)
-	in := volume(c.Size)
-	pointwise := volume(c.Kernel) == 1 && c.Stride == [3]int{1, 1, 1} && c.Pad == [3]int{}
-	strip := min(pos, roundUp(max(nr*4, min(nc, (1<<18)/max(k, 1))), nr))
-	if s := p.Size(); s > 1 && c.N*c.Groups < s {
-		strip = min(strip, roundUp(max(nr, (pos+s-1)/s), nr))
-	}
-	strips := (pos + strip - 1) / strip
-	p.ParallelFor(c.N*c.Groups*strips, 1, func(lo, hi int) {
-		var col *[]float32
-		if !pointwise {
-			col = scratch(k * strip)
-			defer packPool.Put(col)
-		}
-		for t := lo; t < hi; t++ {
-			s, ng := t%strips, t/strips
-			n, g := ng/c.Groups, ng%c.Groups
-			p0 := s * strip
-			width := min(strip, pos-p0)
-			src := x[(n*c.In+g*inG)*in:]
-			b := Matrix{Row: pos, Col: 1}
-			if pointwise {
-				b.Data = src[p0:]
-			} else {
-				c.unfold(src, *col, inG, p0, width)
-				b = Matrix{Data: *col, Row: width, Col: 1}
-			}
-			ep := &Epilogue{Act: act}
-			if bias != nil {
-				ep.RowBias = bias[g*outG : (g+1)*outG]
-			}
-			Gemm(nil, outG, width, k, Matrix{w[g*outG*k:], k, 1}, b, out[(n*c.Out+g*outG)*pos+p0:], pos, false, ep)
-		}
-	})
-}
-
-// unfold writes columns [p0, p0+width) of the unfolded input: row (channel, kernel position), column output position.
-func (c *Conv) unfold(src, col []float32, inG, p0, width int) {
-	in := volume(c.Size)
-	row := 0
-	for ch := range inG {
-		plane := src[ch*in : ch*in+in]
-		for kd := range c.Kernel[0] {
-			for kh := range c.Kernel[1] {
-				for kw := range c.Kernel[2] {
-					c.unfoldRow(plane, col[row*width:row*width+width], p0, kd, kh, kw)
-					row++
-				}
-			}
-		}
-	}
-}
-
-func (c *Conv) unfoldRow(plane, dst []float32, p0, kd, kh, kw int) {
-	ow := c.OutSize[2]
-	for i := 0; i < len(dst); {
-		q := p0 + i
-		x0 := q % ow
-		y := q / ow % c.OutSize[1]
-		z := q / ow / c.OutSize[1]
-		n := min(ow-x0, len(dst)-i)
-		d := dst[i : i+n]
-		i += n
-		iz, iy := z*c.Stride[0]-c.Pad[0]+kd*c.Dilation[0], y*c.Stride[1]-c.Pad[1]+kh*c.Dilation[1]
-		if iz < 0 || iz >= c.Size[0] || iy < 0 || iy >= c.Size[1] {
-			clear(d)
-			continue
-		}
-		line := plane[(iz*c.Size[1]+iy)*c.Size[2]:]
-		line = line[:c.Size[2]]
-		ix := x0*c.Stride[2] - c.Pad[2] + kw*c.Dilation[2]
-		if c.Stride[2] == 1 {
-			lo := min(max(0, -ix), n)
-			hi := max(lo, min(n, c.Size[2]-ix))
-			clear(d[:lo])
-			if hi > lo {
-				copy(d[lo:hi], line[ix+lo:ix+hi])
-			}
-			clear(d[hi:])
-			continue
-		}
-		for j := range d {
-			if ix >= 0 && ix < len(line) {
-				d[j] = line[ix]
-			} else {
-				d[j] = 0
-			}
-			ix += c.Stride[2]
-		}
-	}
-}
-
-// depthwiseF32 convolves each channel with its own filters, row by row: one kernel element at a time over a whole row.
-func (c *Conv) depthwiseF32(p *pool.Pool, x, w, bias, out []float32, act func(d, x []float32)) {
-	mult := c.Out / c.In
-	in, pos, taps := volume(c.Size), volume(c.OutSize), volume(c.Kernel)
-	p.ParallelFor(c.N*c.Out, max(1, 65536/(pos*taps+1)), func(lo, hi int) {
-		for t := lo; t < hi; t++ {
-			n, o := t/c.Out, t%c.Out
-			plane := x[(n*c.In+o/mult)*in:]
-			plane = plane[:in]
-			f := w[o*taps : o*taps+taps]
-			dst := out[t*pos : t*pos+pos]
-			b := float32(0)
-			if bias != nil {
-				b = bias[o]
-			}
-			for y := range c.OutSize[1] {
-				row := dst[y*c.OutSize[2] : (y+1)*c.OutSize[2]]
-				for i := range row {
-					row[i] = b
-				}
-				for kh := range c.Kernel[1] {
-					iy := y*c.Stride[1] - c.Pad[1] + kh*c.Dilation[1]
-					if iy < 0 || iy >= c.Size[1] {
-						continue
-					}
-					line := plane[iy*c.Size[2] : (iy+1)*c.Size[2]]
-					for kw := range c.Kernel[2] {
-						c.tap(row, line, f[kh*c.Kernel[2]+kw], kw*c.Dilation[2]-c.Pad[2])
-					}
-				}
-				if act != nil {
-					act(row, row)
-				}
-			}
-		}
-	})
-}
-
-// tap adds f*line, shifted by off and taken every stride, to row.
-func (c *Conv) tap(row, line []float32, f float32, off int) {
-	s := c.Stride[2]
-	if s == 1 {
-		lo := max(0, -off)
-		hi := min(len(row), len(line)-off)
-		if hi > lo {
-			axpy(row[lo:hi], line[off+lo:off+hi], f)
-		}
+// PackedF32 is [Conv.ForwardF32] with the weight packed before.
+func (c *Conv) PackedF32(p *pool.Pool, x []float32, w *ConvWeight, ep *ConvEpilogue, out []float32) {
+	if volume(c.OutSize)*c.N*c.Out == 0 {
 		return
 	}
-	lo := 0
-	if off < 0 {
-		lo = (-off + s - 1) / s
+	l := c.layout()
+	src := x
+	if !l.direct {
+		padded := scratch(c.N*c.In*l.plane + l.slack())
+		defer padded.free()
+		src = padded.data
+		p.ParallelFor(c.N*c.In, max(1, 16384/l.plane), func(lo, hi int) {
+			for ch := lo; ch < hi; ch++ {
+				l.copyPlane(src[ch*l.plane+l.before:], x[ch*volume(c.Size):])
+			}
+		})
 	}
-	hi := min(len(row), (len(line)-off+s-1)/s)
-	ix := off + lo*s
-	for i := lo; i < hi; i++ {
-		row[i] += f * line[ix]
-		ix += s
+	if c.depthwise() {
+		c.depthwiseF32(p, l, src, w.plain, ep, out)
+		return
+	}
+	c.gemmF32(p, l, src, w, ep, out)
+}
+
+// gemmF32 multiplies the weight [Out/Groups, K] with the unfolded input [K, positions], K being In/Groups times the kernel's volume.
+// The input is unfolded a strip of positions and a block of K at a time, straight into the micro-kernel's panels.
+func (c *Conv) gemmF32(p *pool.Pool, l *convLayout, src []float32, w *ConvWeight, ep *ConvEpilogue, out []float32) {
+	inG, outG, pos := c.In/c.Groups, c.Out/c.Groups, volume(c.OutSize)
+	offsets := l.offsets(inG)
+	strip, rows := c.split(p.Size())
+	strips, parts := (pos+strip-1)/strip, (outG+rows-1)/rows
+	work := strip * rows * len(offsets)
+	p.ParallelFor(c.N*c.Groups*strips*parts, max(1, 32768/work), func(lo, hi int) {
+		panels := scratch(min(kc, len(offsets)) * roundUp(strip, nr))
+		defer panels.free()
+		for t := lo; t < hi; t++ {
+			part, s, ng := t%parts, t/parts%strips, t/parts/strips
+			n, g := ng/c.Groups, ng%c.Groups
+			u := convPart{
+				c: c, l: l, a: w.groups[g], offsets: offsets, panels: panels.data, src: src[(n*c.In+g*inG)*l.plane:],
+				p0: s * strip, width: min(strip, pos-s*strip), i0: part * rows, i1: min(outG, (part+1)*rows),
+			}
+			u.run(out[(n*c.Out+g*outG)*pos : (n*c.Out+(g+1)*outG)*pos])
+			ep.finish(out, n*c.Out+g*outG, g*outG, u.i0, u.i1, pos, u.p0, u.width)
+		}
+	})
+}
+
+// stripPanels is how many panels of the unfolded input one task packs at most: with kc rows they fill half the second-level cache.
+const stripPanels = 12
+
+// split chooses how many positions and how many output channels one task computes: strips of positions that stay in the cache;
+// with too few of them for all threads, fewer channels.
+func (c *Conv) split(threads int) (strip, rows int) {
+	pos, outG := volume(c.OutSize), c.Out/c.Groups
+	strip, rows = min(roundUp(pos, nr), stripPanels*nr), outG
+	tasks := func() int { return c.N * c.Groups * ((pos + strip - 1) / strip) * ((outG + rows - 1) / rows) }
+	for threads > 1 && tasks() < 2*threads {
+		switch {
+		case rows > 4*mr && rows >= strip:
+			rows = roundUp(rows/2, mr)
+		case strip > 2*nr:
+			strip = roundUp(strip/2, nr)
+		case rows > 4*mr:
+			rows = roundUp(rows/2, mr)
+		default:
+			return strip, rows
+		}
+	}
+	return strip, rows
+}
+
+// convPart is a block of the product: output channels [i0, i1) of a group at positions [p0, p0+width).
+type convPart struct {
+	c         *Conv
+	l         *convLayout
+	a         *PackedA
+	offsets   []int
+	panels    []float32
+	src       []float32 // the group's channels
+	p0, width int
+	i0, i1    int
+}
+
+func (u *convPart) run(out []float32) {
+	k, pos := len(u.offsets), volume(u.c.OutSize)
+	all := roundUp(u.a.M, mr)
+	var panels [stripPanels]convPanel
+	for i := range (u.width + nr - 1) / nr {
+		panels[i] = u.l.panel(u.p0+i*nr, min(nr, u.width-i*nr))
+	}
+	for k0 := 0; k0 < k; k0 += kc {
+		kb := min(kc, k-k0)
+		for j := 0; j < u.width; j += nr {
+			panels[j/nr].pack(u.panels[j*kb:j*kb+nr*kb], u.src, u.offsets[k0:k0+kb])
+		}
+		for i := u.i0; i < u.i1; i += mc {
+			tiles(min(mc, u.i1-i), u.width, kb, u.a.data[k0*all+i*kb:], u.panels, out[i*pos+u.p0:], pos, k0 > 0)
+		}
 	}
 }
 
-// TransposedF32 computes the transposed convolution: products of weight and input are scattered over the output.
-func (c *Conv) TransposedF32(p *pool.Pool, x, w, bias, out []float32) {
-	inG, outG := c.In/c.Groups, c.Out/c.Groups
-	k := outG * volume(c.Kernel)
-	in, pos := volume(c.Size), volume(c.OutSize)
-	p.ParallelFor(c.N*c.Groups, 1, func(lo, hi int) {
-		col := scratch(k * in)
-		defer packPool.Put(col)
+// finish applies the epilogue to channels [i0, i1) at positions [p0, p0+width). The first channel's plane of out is base, its bias ch.
+func (ep *ConvEpilogue) finish(out []float32, base, ch, i0, i1, pos, p0, width int) {
+	if ep.Bias == nil && ep.Residual == nil && ep.Act == nil {
+		return
+	}
+	for i := i0; i < i1; i++ {
+		at := (base+i)*pos + p0
+		row := out[at : at+width]
+		if ep.Bias != nil {
+			AddScalarF32(row, row, ep.Bias[ch+i])
+		}
+		if ep.Residual != nil {
+			AddF32(row, row, ep.Residual[at:])
+		}
+		if ep.Act != nil {
+			ep.Act(row, row)
+		}
+	}
+}
+
+// depthwiseF32 convolves each channel with its own filters, a row of outputs at a time.
+func (c *Conv) depthwiseF32(p *pool.Pool, l *convLayout, src, w []float32, ep *ConvEpilogue, out []float32) {
+	mult, pos, taps := c.Out/c.In, volume(c.OutSize), volume(c.Kernel)
+	p.ParallelFor(c.N*c.Out, max(1, 65536/(pos*taps)), func(lo, hi int) {
 		for t := lo; t < hi; t++ {
-			n, g := t/c.Groups, t%c.Groups
-			// w is [inG, k] for this group: col = w^T * x.
-			Gemm(nil, k, in, inG, Matrix{w[g*inG*k:], 1, k}, Matrix{x[(n*c.In+g*inG)*in:], in, 1}, *col, in, false, nil)
-			dst := out[(n*c.Out+g*outG)*pos : (n*c.Out+(g+1)*outG)*pos]
-			for o := range outG {
-				plane := dst[o*pos : (o+1)*pos]
-				b := float32(0)
-				if bias != nil {
-					b = bias[g*outG+o]
+			n, o := t/c.Out, t%c.Out
+			plane, f := src[(n*c.In+o/mult)*l.plane:], w[o*taps:o*taps+taps]
+			bias := float32(0)
+			if ep.Bias != nil {
+				bias = ep.Bias[o]
+			}
+			for i := 0; i < pos; i += c.OutSize[2] {
+				at := t*pos + i
+				row := out[at : at+c.OutSize[2]]
+				depthwiseRow(row, plane[l.position(i):], l.taps, f, bias)
+				if ep.Residual != nil {
+					AddF32(row, row, ep.Residual[at:])
 				}
-				for i := range plane {
-					plane[i] = b
+				if ep.Act != nil {
+					ep.Act(row, row)
 				}
-				c.fold(plane, (*col)[o*volume(c.Kernel)*in:])
 			}
 		}
 	})
 }
 
-func (c *Conv) fold(plane, col []float32) {
-	in := volume(c.Size)
-	r := 0
-	for kd := range c.Kernel[0] {
-		for kh := range c.Kernel[1] {
-			for kw := range c.Kernel[2] {
-				src := col[r*in : (r+1)*in]
-				r++
-				i := 0
-				for z := range c.Size[0] {
-					oz := z*c.Stride[0] - c.Pad[0] + kd*c.Dilation[0]
-					for y := range c.Size[1] {
-						oy := y*c.Stride[1] - c.Pad[1] + kh*c.Dilation[1]
-						ox := kw*c.Dilation[2] - c.Pad[2]
-						ok := oz >= 0 && oz < c.OutSize[0] && oy >= 0 && oy < c.OutSize[1]
-						for range c.Size[2] {
-							if ok && ox >= 0 && ox < c.OutSize[2] {
-								plane[(oz*c.OutSize[1]+oy)*c.OutSize[2]+ox] += src[i]
-							}
-							ox += c.Stride[2]
-							i++
-						}
-					}
-				}
-			}
-		}
+// depthwiseRow is dst[i] = bias + sum of w[t]*src[offsets[t]+i].
+func depthwiseRow(dst, src []float32, offsets []int, w []float32, bias float32) {
+	if hasAVX2 {
+		depthwiseF32AVX2(&dst[0], &src[0], len(dst), &offsets[0], &w[0], len(w), bias)
+		return
 	}
-}
-
-// number is what the plain loops below work on.
-type number interface {
-	~float32 | ~float64 | ~int64 | ~complex128
-}
-
-// ConvDirect is the definition of the convolution, for types without a fast path.
-func ConvDirect[T number](c *Conv, x, w, bias, out []T) {
-	inG, outG := c.In/c.Groups, c.Out/c.Groups
-	in, taps := volume(c.Size), volume(c.Kernel)
-	i := 0
-	for n := range c.N {
-		for o := range c.Out {
-			src := x[(n*c.In+o/outG*inG)*in:]
-			f := w[o*inG*taps:]
-			for z := range c.OutSize[0] {
-				for y := range c.OutSize[1] {
-					for xx := range c.OutSize[2] {
-						var s T
-						if bias != nil {
-							s = bias[o]
-						}
-						out[i] = s + at(c, src, f, inG, z, y, xx)
-						i++
-					}
-				}
-			}
-		}
-	}
-}
-
-func at[T number](c *Conv, src, f []T, inG, z, y, x int) T {
-	var s T
-	in := volume(c.Size)
-	q := 0
-	for ch := range inG {
-		for kd := range c.Kernel[0] {
-			iz := z*c.Stride[0] - c.Pad[0] + kd*c.Dilation[0]
-			for kh := range c.Kernel[1] {
-				iy := y*c.Stride[1] - c.Pad[1] + kh*c.Dilation[1]
-				for kw := range c.Kernel[2] {
-					ix := x*c.Stride[2] - c.Pad[2] + kw*c.Dilation[2]
-					if iz >= 0 && iz < c.Size[0] && iy >= 0 && iy < c.Size[1] && ix >= 0 && ix < c.Size[2] {
-						s += f[q] * src[ch*in+(iz*c.Size[1]+iy)*c.Size[2]+ix]
-					}
-					q++
-				}
-			}
-		}
-	}
-	return s
-}
-
-// ConvTransposed is the definition of the transposed convolution.
-func ConvTransposed[T number](c *Conv, x, w, bias, out []T) {
-	inG, outG := c.In/c.Groups, c.Out/c.Groups
-	in, pos, taps := volume(c.Size), volume(c.OutSize), volume(c.Kernel)
-	for n := range c.N {
-		for o := range c.Out {
-			plane := out[(n*c.Out+o)*pos : (n*c.Out+o+1)*pos]
-			for i := range plane {
-				plane[i] = 0
-				if bias != nil {
-					plane[i] = bias[o]
-				}
-			}
-			g := o / outG
-			for ch := range inG {
-				src := x[(n*c.In+g*inG+ch)*in:]
-				f := w[((g*inG+ch)*outG+o%outG)*taps:]
-				scatter(c, plane, src, f)
-			}
-		}
-	}
-}
-
-func scatter[T number](c *Conv, plane, src, f []T) {
-	i := 0
-	for z := range c.Size[0] {
-		for y := range c.Size[1] {
-			for x := range c.Size[2] {
-				v := src[i]
-				i++
-				q := 0
-				for kd := range c.Kernel[0] {
-					oz := z*c.Stride[0] - c.Pad[0] + kd*c.Dilation[0]
-					for kh := range c.Kernel[1] {
-						oy := y*c.Stride[1] - c.Pad[1] + kh*c.Dilation[1]
-						for kw := range c.Kernel[2] {
-							ox := x*c.Stride[2] - c.Pad[2] + kw*c.Dilation[2]
-							if oz >= 0 && oz < c.OutSize[0] && oy >= 0 && oy < c.OutSize[1] && ox >= 0 && ox < c.OutSize[2] {
-								plane[(oz*c.OutSize[1]+oy)*c.OutSize[2]+ox] += v * f[q]
-							}
-							q++
-						}
-					}
-				}
-			}
-		}
+	FillF32(dst, bias)
+	for t, f := range w {
+		axpyGeneric(dst, src[offsets[t]:], f)
 	}
 }

@@ -1,31 +1,46 @@
 package cpu
 
 import (
-	"sync"
+	"unsafe"
 
 	"github.com/pt2go/pt2/internal/pool"
 )
 
-// Block sizes of the packed product, in elements. A micro-kernel computes an mr x nr tile of C from packed panels of A
-// (mr rows, k-major) and B (nr columns, k-major).
+// Block sizes of the packed product, in elements. A micro-kernel computes an mr x nr tile of C from packed panels of A (mr rows,
+// k-major) and B (nr columns, k-major); nr is 16 for float32 and 8 for float64.
 const (
 	mr = 6
-	nr = 16
-	mc = 120  // rows of A packed at once: mc*kc floats stay in the second-level cache
-	kc = 256  // depth
+	mc = 120  // rows of A packed at once: mc*kc elements stay in the second-level cache
+	kc = 256  // depth: kc*nr elements stay in the first-level cache
 	nc = 3072 // columns of B packed at once
+	nr = 16   // of float32
 )
 
-// Matrix is a strided view: element (i, j) is Data[i*Row + j*Col].
-type Matrix struct {
-	Data     []float32
+// Float is what the matrix product computes in.
+type Float interface{ float32 | float64 }
+
+// nrOf is the width of a micro-kernel's tile.
+func nrOf[T Float]() int {
+	var x T
+	return 64 / int(unsafe.Sizeof(x))
+}
+
+// MatrixOf is a strided view: element (i, j) is Data[i*Row + j*Col].
+type MatrixOf[T Float] struct {
+	Data     []T
 	Row, Col int
 }
 
-// Epilogue is what happens to a tile of C when its last products are in: C = act(C + Bias).
+// Matrix is a strided view of float32.
+type Matrix = MatrixOf[float32]
+
+// Epilogue is what happens to a tile of C when its last products are in: C = act(C + Bias + Residual).
 type Epilogue struct {
 	// ColBias has one number a column, RowBias one a row; nil for none.
 	ColBias, RowBias []float32
+	// Residual is added, element by element, rows ResidualStep apart; nil for none.
+	Residual     []float32
+	ResidualStep int
 	// Act is applied in place to rows of C; nil for none.
 	Act func(d, x []float32)
 }
@@ -38,7 +53,7 @@ type PackedB struct {
 
 // PackB packs b, a [K, N] matrix.
 func PackB(b Matrix, k, n int) *PackedB {
-	p := &PackedB{K: k, N: n, data: make([]float32, packedSize(k, n))}
+	p := &PackedB{K: k, N: n, data: make([]float32, k*roundUp(n, nr))}
 	off := 0
 	for k0 := 0; k0 < k; k0 += kc {
 		kb := min(kc, k-k0)
@@ -48,102 +63,45 @@ func PackB(b Matrix, k, n int) *PackedB {
 	return p
 }
 
-func packedSize(k, n int) int { return k * roundUp(n, nr) }
-
 func roundUp(n, m int) int { return (n + m - 1) / m * m }
 
-// packB packs rows [k0, k0+kb) and columns [j0, j0+nb) into panels of nr columns; the last panel is padded with zeros.
-func packB(dst []float32, b Matrix, k0, kb, j0, nb int) {
-	for j := 0; j < nb; j += nr {
-		w := min(nr, nb-j)
-		src := b.Data[k0*b.Row+(j0+j)*b.Col:]
-		if w == nr && b.Col == 1 {
-			for p := range kb {
-				copy(dst[p*nr:p*nr+nr], src[p*b.Row:p*b.Row+nr])
-			}
-		} else if w == nr && b.Row == 1 {
-			for c := range nr {
-				col := src[c*b.Col : c*b.Col+kb]
-				for p, v := range col {
-					dst[p*nr+c] = v
-				}
-			}
-		} else {
-			for p := range kb {
-				for c := range nr {
-					if c < w {
-						dst[p*nr+c] = src[p*b.Row+c*b.Col]
-					} else {
-						dst[p*nr+c] = 0
-					}
-				}
-			}
-		}
-		dst = dst[kb*nr:]
-	}
-}
-
-// packA packs rows [i0, i0+mb) and depth [k0, k0+kb) into panels of mr rows, padded with zeros.
-func packA(dst []float32, a Matrix, i0, mb, k0, kb int) {
-	for i := 0; i < mb; i += mr {
-		h := min(mr, mb-i)
-		src := a.Data[(i0+i)*a.Row+k0*a.Col:]
-		if h < mr {
-			clear(dst[:kb*mr])
-		}
-		for r := range h {
-			row := src[r*a.Row:]
-			if a.Col == 1 {
-				for p, v := range row[:kb] {
-					dst[p*mr+r] = v
-				}
-				continue
-			}
-			for p := range kb {
-				dst[p*mr+r] = row[p*a.Col]
-			}
-		}
-		dst = dst[kb*mr:]
-	}
-}
-
-var packPool = sync.Pool{New: func() any { return new([]float32) }}
-
-func scratch(n int) *[]float32 {
-	p := packPool.Get().(*[]float32)
-	if cap(*p) < n {
-		*p = make([]float32, n)
-	}
-	*p = (*p)[:n]
-	return p
+// product is one matrix product on its way through the blocks.
+type product[T Float] struct {
+	pool   *pool.Pool
+	m, n   int
+	a      MatrixOf[T]
+	packed *PackedA // a, if packed before
+	c      []T
+	ldc    int
+	finish func(rows [2]int, cols [2]int) // the epilogue of a part of C
 }
 
 // Gemm computes C = A*B + beta*C for A [M, K] and B [K, N], C row-major with step ldc (beta is 0 or 1), then the epilogue.
-// With beta 0 the old C is not read. Accumulation is in float32 with fused multiply-add where the CPU has it.
+// With beta 0 the old C is not read. Accumulation is in float32 with fused multiply-add where the CPU has it. C overlaps neither A
+// nor B.
 func Gemm(p *pool.Pool, m, n, k int, a, b Matrix, c []float32, ldc int, beta bool, ep *Epilogue) {
 	if m == 0 || n == 0 {
 		return
 	}
-	if k == 0 {
-		emptyProduct(m, n, c, ldc, beta, ep)
-		return
+	finish := ep.over(c, ldc)
+	switch {
+	case k == 0:
+		emptyProduct(m, n, c, ldc, beta, finish)
+	case m <= smallRows && (b.Col == 1 || b.Row == 1 && a.Col == 1):
+		gemmSmall(p, m, n, k, a, b, c, ldc, beta, finish)
+	default:
+		(&product[float32]{pool: p, m: m, n: n, a: a, c: c, ldc: ldc, finish: finish}).run(k, b, beta)
 	}
-	if m <= 4 && b.Col == 1 || m == 1 && b.Row == 1 {
-		gemmSmall(p, m, n, k, a, b, c, ldc, beta, ep)
-		return
-	}
-	for j0 := 0; j0 < n; j0 += nc {
-		nb := min(nc, n-j0)
-		for k0 := 0; k0 < k; k0 += kc {
-			kb := min(kc, k-k0)
-			bp := scratch(kb * roundUp(nb, nr))
-			panels := roundUp(nb, nr) / nr
-			p.ParallelFor(panels, max(1, 4096/kb), func(lo, hi int) {
-				packB((*bp)[lo*kb*nr:], b, k0, kb, j0+lo*nr, min(nb, hi*nr)-lo*nr)
-			})
-			blockRows(p, m, nb, kb, a, k0, *bp, c, ldc, j0, beta || k0 > 0, epilogueIf(ep, k0+kb == k))
-			packPool.Put(bp)
-		}
+}
+
+// GemmF64 is [Gemm] in float64, without an epilogue.
+func GemmF64(p *pool.Pool, m, n, k int, a, b MatrixOf[float64], c []float64, ldc int, beta bool) {
+	switch {
+	case m == 0 || n == 0:
+	case k == 0:
+		emptyProduct(m, n, c, ldc, beta, nil)
+	default:
+		(&product[float64]{pool: p, m: m, n: n, a: a, c: c, ldc: ldc}).run(k, b, beta)
 	}
 }
 
@@ -152,71 +110,95 @@ func GemmPacked(p *pool.Pool, m int, a Matrix, b *PackedB, c []float32, ldc int,
 	if m == 0 || b.N == 0 {
 		return
 	}
+	finish := ep.over(c, ldc)
 	if b.K == 0 {
-		emptyProduct(m, b.N, c, ldc, beta, ep)
+		emptyProduct(m, b.N, c, ldc, beta, finish)
 		return
 	}
+	w := &product[float32]{pool: p, m: m, n: b.N, a: a, c: c, ldc: ldc, finish: finish}
 	off := 0
 	for k0 := 0; k0 < b.K; k0 += kc {
 		kb := min(kc, b.K-k0)
 		size := kb * roundUp(b.N, nr)
-		blockRows(p, m, b.N, kb, a, k0, b.data[off:off+size], c, ldc, 0, beta || k0 > 0, epilogueIf(ep, k0+kb == b.K))
+		w.rows(k0, kb, 0, b.N, b.data[off:off+size], beta || k0 > 0, k0+kb == b.K)
 		off += size
 	}
 }
 
-func epilogueIf(ep *Epilogue, last bool) *Epilogue {
-	if last {
-		return ep
-	}
-	return nil
-}
-
-func emptyProduct(m, n int, c []float32, ldc int, beta bool, ep *Epilogue) {
-	for i := range m {
-		row := c[i*ldc : i*ldc+n]
-		if !beta {
-			clear(row)
+func emptyProduct[T Float](m, n int, c []T, ldc int, beta bool, finish func(rows, cols [2]int)) {
+	if !beta {
+		for i := range m {
+			clear(c[i*ldc : i*ldc+n])
 		}
-		ep.finish(row, i, 0)
+	}
+	if finish != nil {
+		finish([2]int{0, m}, [2]int{0, n})
 	}
 }
 
-// blockRows multiplies all rows of A at depth [k0, k0+kb) with one packed block of B. Work is split over rows, and over
-// columns too where there are few rows.
-func blockRows(p *pool.Pool, m, nb, kb int, a Matrix, k0 int, bp, c []float32, ldc, j0 int, beta bool, ep *Epilogue) {
-	mb := mc
-	if s := p.Size(); m < s*mc {
-		mb = max(mr, roundUp((m+s-1)/s, mr))
-		mb = min(mb, mc)
+// run packs B block by block and multiplies all rows of A with each.
+func (w *product[T]) run(k int, b MatrixOf[T], beta bool) {
+	nr := nrOf[T]()
+	for j0 := 0; j0 < w.n; j0 += nc {
+		nb := min(nc, w.n-j0)
+		for k0 := 0; k0 < k; k0 += kc {
+			kb := min(kc, k-k0)
+			bp := scratchOf[T](kb * roundUp(nb, nr))
+			w.pool.ParallelFor(roundUp(nb, nr)/nr, max(1, 8192/kb), func(lo, hi int) {
+				packB(bp.data[lo*kb*nr:], b, k0, kb, j0+lo*nr, min(nb, hi*nr)-lo*nr)
+			})
+			w.rows(k0, kb, j0, nb, bp.data, beta || k0 > 0, k0+kb == k)
+			bp.free()
+		}
 	}
-	rowBlocks := (m + mb - 1) / mb
+}
+
+// rows multiplies all rows of A at depth [k0, k0+kb) with one packed block of B. Work is split over rows, and over columns too where
+// there are few rows.
+func (w *product[T]) rows(k0, kb, j0, nb int, bp []T, beta, last bool) {
+	nr, size := nrOf[T](), w.pool.Size()
+	// As many blocks as is a multiple of the threads, none above mc rows.
+	blocks := roundUp((w.m+mc-1)/mc, size)
+	mb := max(mr, roundUp((w.m+blocks-1)/blocks, mr))
+	blocks = (w.m + mb - 1) / mb
 	panels := roundUp(nb, nr) / nr
 	split := 1
-	if s := p.Size(); rowBlocks < s {
-		split = min(panels, (s+rowBlocks-1)/rowBlocks)
+	if blocks < size {
+		split = min(panels, (size+blocks-1)/blocks)
 	}
 	per := (panels + split - 1) / split
-	p.ParallelFor(rowBlocks*split, 1, func(lo, hi int) {
-		ap := scratch(roundUp(mb, mr) * kb)
-		defer packPool.Put(ap)
+	grain := max(1, 32768/(mb*per*nr*kb+1)) // a hand-off costs as much as some ten thousand products
+	w.pool.ParallelFor(blocks*split, grain, func(lo, hi int) {
+		ap := scratchOf[T](mb*kb + slack)
+		defer ap.free()
 		packed := -1
 		for t := lo; t < hi; t++ {
-			ib, part := t/split, t%split
-			i0 := ib * mb
-			rows := min(mb, m-i0)
-			if packed != ib {
-				packA(*ap, a, i0, rows, k0, kb)
+			ib, j := t/split, t%split*per*nr
+			if j >= nb {
+				continue
+			}
+			i0, cols := ib*mb, min(nb-j, per*nr)
+			rows := min(mb, w.m-i0)
+			panel := ap.data
+			switch {
+			case w.packed != nil:
+				panel = any(w.packed.data).([]T)[k0*roundUp(w.m, mr)+i0*kb:]
+			case packed != ib:
+				packA(ap.data, w.a, i0, rows, k0, kb)
 				packed = ib
 			}
-			tiles(rows, min(nb, (part+1)*per*nr)-part*per*nr, kb, *ap, bp[part*per*nr*kb:], c[i0*ldc+j0+part*per*nr:], ldc, beta, ep, i0, j0+part*per*nr)
+			tiles(rows, cols, kb, panel, bp[j*kb:], w.c[i0*w.ldc+j0+j:], w.ldc, beta)
+			if last && w.finish != nil {
+				w.finish([2]int{i0, i0 + rows}, [2]int{j0 + j, j0 + j + cols})
+			}
 		}
 	})
 }
 
 // tiles runs the micro-kernel over one packed block of A and consecutive panels of B.
-func tiles(rows, cols, kb int, ap, bp, c []float32, ldc int, beta bool, ep *Epilogue, i0, j0 int) {
-	var edge [mr * nr]float32
+func tiles[T Float](rows, cols, kb int, ap, bp, c []T, ldc int, beta bool) {
+	var edge [mr * nr]T
+	nr := nrOf[T]()
 	for j := 0; j < cols; j += nr {
 		w := min(nr, cols-j)
 		bpan := bp[j*kb : j*kb+kb*nr]
@@ -240,92 +222,46 @@ func tiles(rows, cols, kb int, ap, bp, c []float32, ldc int, beta bool, ep *Epil
 			}
 		}
 	}
-	if ep != nil && cols > 0 {
-		for r := range rows {
-			ep.finish(c[r*ldc:r*ldc+cols], i0+r, j0)
+}
+
+// over makes the function that finishes parts of c; nil if there is nothing to do.
+func (ep *Epilogue) over(c []float32, ldc int) func(rows, cols [2]int) {
+	if ep == nil {
+		return nil
+	}
+	return func(rows, cols [2]int) {
+		for i := rows[0]; i < rows[1]; i++ {
+			ep.row(c[i*ldc+cols[0]:i*ldc+cols[1]], i, cols[0])
 		}
 	}
 }
 
-// finish applies the epilogue to columns [j, j+len(row)) of row i.
-func (ep *Epilogue) finish(row []float32, i, j int) {
-	if ep == nil {
-		return
-	}
+// row applies the epilogue to columns [j, j+len(row)) of row i.
+func (ep *Epilogue) row(row []float32, i, j int) {
 	if ep.ColBias != nil {
-		b := ep.ColBias[j : j+len(row)]
-		for x := range row {
-			row[x] += b[x]
-		}
+		AddF32(row, row, ep.ColBias[j:])
 	}
 	if ep.RowBias != nil {
-		b := ep.RowBias[i]
-		for x := range row {
-			row[x] += b
-		}
+		AddScalarF32(row, row, ep.RowBias[i])
+	}
+	if ep.Residual != nil {
+		AddF32(row, row, ep.Residual[i*ep.ResidualStep+j:])
 	}
 	if ep.Act != nil {
 		ep.Act(row, row)
 	}
 }
 
-// gemmSmall serves few rows: B is read once, without packing.
-func gemmSmall(p *pool.Pool, m, n, k int, a, b Matrix, c []float32, ldc int, beta bool, ep *Epilogue) {
-	p.ParallelFor(n, max(16, 65536/(k*m)), func(lo, hi int) {
-		for i := range m {
-			row := c[i*ldc+lo : i*ldc+hi]
-			ai := a.Data[i*a.Row:]
-			switch {
-			case b.Col == 1:
-				if !beta {
-					clear(row)
-				}
-				for q := range k {
-					axpy(row, b.Data[q*b.Row+lo:q*b.Row+hi], ai[q*a.Col])
-				}
-			default:
-				for j := range row {
-					col := b.Data[(lo+j)*b.Col : (lo+j)*b.Col+k]
-					s := float32(0)
-					if a.Col == 1 {
-						s = dot(ai[:k], col)
-					} else {
-						for q, v := range col {
-							s += ai[q*a.Col] * v
-						}
-					}
-					if beta {
-						s += row[j]
-					}
-					row[j] = s
-				}
-			}
-			ep.finish(row, i, lo)
-		}
-	})
-}
-
-func microKernel(kb int, a, b, c []float32, ldc int, beta bool) {
-	if hasAVX2 {
-		gemm6x16F32AVX2(kb, &a[0], &b[0], &c[0], ldc, beta)
+// microKernel computes an mr x nr tile: c = a*b, or c += a*b with beta. a is [kb, mr], b is [kb, nr].
+func microKernel[T Float](kb int, a, b, c []T, ldc int, beta bool) {
+	if !hasAVX2 {
+		microGeneric(kb, a, b, c, ldc, beta)
 		return
 	}
-	microGeneric(kb, a, b, c, ldc, beta)
-}
-
-// axpy is y += s*x.
-func axpy(y, x []float32, s float32) {
-	if hasAVX2 && len(y) > 0 {
-		axpyF32AVX2(&y[0], &x[0], len(y), s)
-		return
+	switch x := any(&a[0]).(type) {
+	case *float32:
+		gemm6x16F32AVX2(kb, x, any(&b[0]).(*float32), any(&c[0]).(*float32), ldc, beta)
+	case *float64:
+		gemm6x8F64AVX2(kb, x, any(&b[0]).(*float64), any(&c[0]).(*float64), ldc, beta)
 	}
-	axpyGeneric(y, x, s)
-}
-
-// dot is the inner product.
-func dot(x, y []float32) float32 {
-	if hasAVX2 && len(x) > 0 {
-		return dotF32AVX2(&x[0], &y[0], len(x))
-	}
-	return dotGeneric(x, y)
 }

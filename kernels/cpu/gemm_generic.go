@@ -1,13 +1,13 @@
 package cpu
 
-// microGeneric computes an mr x nr tile: c = a*b, or c += a*b with beta. a is [kb, mr], b is [kb, nr].
-func microGeneric(kb int, a, b, c []float32, ldc int, beta bool) {
-	var acc [mr * nr]float32
+// microGeneric is the portable micro-kernel.
+func microGeneric[T Float](kb int, a, b, c []T, ldc int, beta bool) {
+	var acc [mr * nr]T
+	nr := nrOf[T]()
 	for p := range kb {
-		av := a[p*mr : p*mr+mr]
-		bv := (*[nr]float32)(b[p*nr : p*nr+nr])
+		av, bv := a[p*mr:p*mr+mr], b[p*nr:p*nr+nr]
 		for i, x := range av {
-			row := (*[nr]float32)(acc[i*nr : i*nr+nr])
+			row := acc[i*nr:][:len(bv)]
 			for j, y := range bv {
 				row[j] += x * y
 			}
@@ -44,5 +44,5 @@ func dotGeneric(x, y []float32) float32 {
 	for i, v := range x {
 		s[i] += v * y[i]
 	}
-	return ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]))
+	return sum8(&s)
 }

@@ -44,9 +44,9 @@ func (c *Pool2d) MaxF32(p *pool.Pool, x, out []float32, index []int64) {
 			}
 			row := scratch(c.W)
 			for oy := range c.OutH {
-				c.maxRow(src, *row, dst[oy*c.OutW:(oy+1)*c.OutW], oy)
+				c.maxRow(src, row.data, dst[oy*c.OutW:(oy+1)*c.OutW], oy)
 			}
-			packPool.Put(row)
+			row.free()
 		}
 	})
 }
@@ -99,10 +99,10 @@ func (c *Pool2d) AvgF32(p *pool.Pool, x, out []float32) {
 	plane, outPlane := c.H*c.W, c.OutH*c.OutW
 	p.ParallelFor(c.Planes, max(1, 16384/(outPlane*c.KernelH*c.KernelW+1)), func(lo, hi int) {
 		row := scratch(c.W)
-		defer packPool.Put(row)
+		defer row.free()
 		for i := lo; i < hi; i++ {
 			for oy := range c.OutH {
-				c.avgRow(x[i*plane:(i+1)*plane], *row, out[i*outPlane+oy*c.OutW:i*outPlane+(oy+1)*c.OutW], oy)
+				c.avgRow(x[i*plane:(i+1)*plane], row.data, out[i*outPlane+oy*c.OutW:i*outPlane+(oy+1)*c.OutW], oy)
 			}
 		}
 	})

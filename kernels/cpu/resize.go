@@ -34,12 +34,12 @@ func (r *Resize2d) BilinearF32(p *pool.Pool, dst, x []float32) {
 	xa, xs, xw := r.taps(r.OutW, r.W, r.ScaleW)
 	p.ParallelFor(r.Planes*r.OutH, rowGrain(4*r.OutW), func(lo, hi int) {
 		buf := scratch(r.W)
-		defer packPool.Put(buf)
+		defer buf.free()
 		for t := lo; t < hi; t++ {
 			plane, oy := t/r.OutH, t%r.OutH
 			top := x[(plane*r.H+ya[oy])*r.W:][:r.W]
 			low := x[(plane*r.H+ya[oy]+ys[oy])*r.W:][:r.W]
-			row := *buf
+			row := buf.data
 			MulScalarF32(row, top, 1-yw[oy])
 			AxpyF32(row, low, yw[oy])
 			d := dst[t*r.OutW : (t+1)*r.OutW]

@@ -9,7 +9,37 @@ package cpu
 //go:noescape
 func gemm6x16F32AVX2(kb int, a *float32, b *float32, c *float32, ldc int, beta bool)
 
+// gemm6x8F64AVX2 computes a 6x8 tile: c = a*b, or c += a*b with beta. a is [kb, 6], b is [kb, 8].
+//
+//go:noescape
+func gemm6x8F64AVX2(kb int, a *float64, b *float64, c *float64, ldc int, beta bool)
+
 // axpyF32AVX2 adds s*x to y, n elements.
 //
 //go:noescape
 func axpyF32AVX2(y *float32, x *float32, n int, s float32)
+
+// axpy4F32AVX2 adds s[0]*x + ... + s[3]*(x at 3*step) to y, n elements.
+//
+//go:noescape
+func axpy4F32AVX2(y *float32, x *float32, step int, n int, s *float32)
+
+// dot4F32AVX2 is out[i] = sum of x * (y at i*step), n elements, i < 4.
+//
+//go:noescape
+func dot4F32AVX2(x *float32, y *float32, step int, n int, out *float32)
+
+// pack6F32AVX2 packs kb columns (a multiple of 8) of 6 rows, step elements apart, to [kb, 6]; writes 2 elements beyond.
+//
+//go:noescape
+func pack6F32AVX2(dst *float32, src *float32, kb int, step int)
+
+// pack16F32AVX2 packs kb rows of 16 elements, step elements apart, to [kb, 16].
+//
+//go:noescape
+func pack16F32AVX2(dst *float32, src *float32, kb int, step int)
+
+// pack16TF32AVX2 packs kb elements (a multiple of 8) of 16 columns, step elements apart, to [kb, 16].
+//
+//go:noescape
+func pack16TF32AVX2(dst *float32, src *float32, kb int, step int)

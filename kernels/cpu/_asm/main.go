@@ -15,6 +15,7 @@ var families = map[string]func(){
 	"pointwise": pointwise,
 	"reduce":    reduce,
 	"convert":   convert,
+	"conv":      conv,
 }
 
 var absent strings.Builder // declarations for builds without assembly
