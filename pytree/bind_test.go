@@ -10,7 +10,7 @@ import (
 type pair struct{ A, B any }
 
 // blob stands for a tensor: a type that pytree does not know.
-type blob struct{ data []float32 }
+type blob struct{ _ []float32 }
 
 // callSpec is the in_spec of forward(x, d, *, n, p): d is {"k": leaf, "q": [leaf, leaf]}, p a named tuple.
 func callSpec(t *testing.T) *Spec {

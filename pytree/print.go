@@ -46,7 +46,7 @@ func (s *Spec) contextText() string {
 	if s.isMap() {
 		return keyList(s.keys)
 	}
-	if len(s.Context) == 0 {
+	if len(s.Context) == 0 || string(s.Context) == "null" {
 		return "None"
 	}
 	d := json.NewDecoder(strings.NewReader(string(s.inner())))
