@@ -33,6 +33,18 @@ func AffineF32(dst, x []float32, scale, shift float32) {
 	}
 }
 
+// center is dst = (x-mean)*scale + shift: the difference first, because the mean may be much larger than the deviation.
+func center(dst, x []float32, mean, scale, shift float32) {
+	x = x[:len(dst)]
+	if hasAVX2 && len(dst) > 0 {
+		centerF32AVX2(&dst[0], &x[0], mean, scale, shift, len(dst))
+		return
+	}
+	for i, v := range x {
+		dst[i] = (v-mean)*scale + shift
+	}
+}
+
 // ExpSumF32 is dst = e^(x - shift), and returns the sum of dst.
 func ExpSumF32(dst, x []float32, shift float32) float32 {
 	x = x[:len(dst)]
@@ -92,7 +104,7 @@ func LayerNormF32(p *pool.Pool, dst, x, weight, bias []float32, rows, n int, eps
 			d, s := dst[r*n:r*n+n], x[r*n:r*n+n]
 			m, v := MeanVarF32(s)
 			k := 1 / float32(math.Sqrt(float64(v+eps)))
-			AffineF32(d, s, k, -m*k)
+			center(d, s, m, k, 0)
 			weigh(d, weight, bias)
 			if mean != nil {
 				mean[r] = m
@@ -145,7 +157,7 @@ func GroupNormF32(p *pool.Pool, dst, x, weight, bias []float32, n, c, hw, groups
 				if bias != nil {
 					shift = bias[ch]
 				}
-				AffineF32(dst[at:at+hw], x[at:at+hw], scale, shift-m*scale)
+				center(dst[at:at+hw], x[at:at+hw], m, scale, shift)
 			}
 			if mean != nil {
 				mean[r] = m

@@ -3905,3 +3905,67 @@ affine_tail:
 affine_done:
 	VZEROUPPER
 	RET
+
+// func centerF32AVX2(dst *float32, x *float32, mean float32, scale float32, shift float32, n int)
+// Requires: AVX, AVX2, FMA3, SSE
+TEXT ·centerF32AVX2(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+32(FP), DX
+	MOVSS        mean+16(FP), X0
+	VBROADCASTSS X0, Y0
+	MOVSS        scale+20(FP), X1
+	VBROADCASTSS X1, Y1
+	MOVSS        shift+24(FP), X2
+	VBROADCASTSS X2, Y2
+
+center_many:
+	CMPQ        DX, $0x00000020
+	JL          center_one
+	VMOVUPS     (CX), Y3
+	VSUBPS      Y0, Y3, Y3
+	VFMADD213PS Y2, Y1, Y3
+	VMOVUPS     32(CX), Y4
+	VSUBPS      Y0, Y4, Y4
+	VFMADD213PS Y2, Y1, Y4
+	VMOVUPS     64(CX), Y5
+	VSUBPS      Y0, Y5, Y5
+	VFMADD213PS Y2, Y1, Y5
+	VMOVUPS     96(CX), Y6
+	VSUBPS      Y0, Y6, Y6
+	VFMADD213PS Y2, Y1, Y6
+	VMOVUPS     Y3, (AX)
+	VMOVUPS     Y4, 32(AX)
+	VMOVUPS     Y5, 64(AX)
+	VMOVUPS     Y6, 96(AX)
+	ADDQ        $0x00000080, AX
+	ADDQ        $0x00000080, CX
+	SUBQ        $0x00000020, DX
+	JMP         center_many
+
+center_one:
+	CMPQ        DX, $0x00000008
+	JL          center_tail
+	VMOVUPS     (CX), Y3
+	VSUBPS      Y0, Y3, Y3
+	VFMADD213PS Y2, Y1, Y3
+	VMOVUPS     Y3, (AX)
+	ADDQ        $0x00000020, AX
+	ADDQ        $0x00000020, CX
+	SUBQ        $0x00000008, DX
+	JMP         center_one
+
+center_tail:
+	TESTQ       DX, DX
+	JE          center_done
+	LEAQ        tailmask<>+32(SB), BX
+	NEGQ        DX
+	VMOVUPS     (BX)(DX*4), Y3
+	VMASKMOVPS  (CX), Y3, Y4
+	VSUBPS      Y0, Y4, Y0
+	VFMADD213PS Y2, Y1, Y0
+	VMASKMOVPS  Y0, Y3, (AX)
+
+center_done:
+	VZEROUPPER
+	RET

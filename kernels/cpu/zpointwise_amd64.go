@@ -193,3 +193,8 @@ func mulAddF32AVX2(dst *float32, a *float32, b *float32, c *float32, n int)
 //
 //go:noescape
 func affineF32AVX2(dst *float32, x *float32, scale float32, shift float32, n int)
+
+// centerF32AVX2 is dst = (x-mean)*scale + shift.
+//
+//go:noescape
+func centerF32AVX2(dst *float32, x *float32, mean float32, scale float32, shift float32, n int)

@@ -43,4 +43,5 @@ var (
 	mishF32AVX2          func(dst, x *float32, n int)
 	mulAddF32AVX2        func(dst, a, b, c *float32, n int)
 	affineF32AVX2        func(dst, x *float32, scale, shift float32, n int)
+	centerF32AVX2        func(dst, x *float32, mean, scale, shift float32, n int)
 )

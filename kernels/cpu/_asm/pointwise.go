@@ -49,6 +49,7 @@ func pointwise() {
 	unary("mish", "is x * tanh(log(1 + e^x)).", 1, mish)
 	mulAdd()
 	affine()
+	center()
 }
 
 func rounding(mode uint64) func(x vec) vec {
@@ -107,6 +108,20 @@ func affine() {
 	p := pass{name: "affine", in: []Register{x}, out: dst, n: n, unroll: 4, body: func(in []vec, _ Op, _ int) vec {
 		VFMADD213PS(shift, scale, in[0])
 		return in[0]
+	}}
+	p.emit()
+	VZEROUPPER()
+	RET()
+}
+
+func center() {
+	function("centerF32AVX2", "func(dst, x *float32, mean, scale, shift float32, n int)", "is dst = (x-mean)*scale + shift.")
+	dst, x, n := Load(Param("dst"), GP64()), Load(Param("x"), GP64()), Load(Param("n"), GP64())
+	mean, scale, shift := broadcast("mean"), broadcast("scale"), broadcast("shift")
+	p := pass{name: "center", in: []Register{x}, out: dst, n: n, unroll: 4, body: func(in []vec, _ Op, _ int) vec {
+		d := sub(in[0], mean)
+		VFMADD213PS(shift, scale, d)
+		return d
 	}}
 	p.emit()
 	VZEROUPPER()

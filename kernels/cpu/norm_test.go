@@ -1,0 +1,127 @@
+package cpu
+
+import (
+	"fmt"
+	"math"
+	"math/rand"
+	"testing"
+
+	"github.com/pt2go/pt2/internal/pool"
+)
+
+func TestNormsAgainstDefinition(t *testing.T) {
+	rng := rand.New(rand.NewSource(1))
+	p := pool.New(2)
+	defer p.Close()
+	variants(t, func(t *testing.T) {
+		for _, d := range [][2]int{{1, 1}, {3, 7}, {5, 8}, {40, 33}, {2, 1000}, {3, 4097}} {
+			rows, n := d[0], d[1]
+			x, w, b := randoms(rng, rows*n), randoms(rng, n), randoms(rng, n)
+			AddScalarF32(x, x, 3)
+			got, mean, rstd := make([]float32, rows*n), make([]float32, rows), make([]float32, rows)
+			check := func(name string, f func(row []float64, out []float64)) {
+				t.Helper()
+				want := make([]float64, rows*n)
+				for r := range rows {
+					f(widen(x[r*n:(r+1)*n]), want[r*n:(r+1)*n])
+				}
+				closeTo(t, fmt.Sprint(name, d), got, want, 2e-5)
+			}
+			SoftmaxF32(p, got, x, rows, n)
+			check("softmax", func(row, out []float64) {
+				lse := logSumExp(row)
+				for i, v := range row {
+					out[i] = math.Exp(v - lse)
+				}
+			})
+			LogSoftmaxF32(p, got, x, rows, n)
+			check("log_softmax", func(row, out []float64) {
+				lse := logSumExp(row)
+				for i, v := range row {
+					out[i] = v - lse
+				}
+			})
+			LayerNormF32(p, got, x, w, b, rows, n, 1e-5, mean, rstd)
+			check("layer_norm", func(row, out []float64) {
+				m, v := moments(row)
+				for i, x := range row {
+					out[i] = (x-m)/math.Sqrt(v+1e-5)*float64(w[i]) + float64(b[i])
+				}
+			})
+			if m, v := moments(widen(x[:n])); math.Abs(float64(mean[0])-m) > 1e-5 || math.Abs(float64(rstd[0])*math.Sqrt(v+1e-5)-1) > 1e-5 {
+				t.Errorf("layer_norm %v: mean %v, rstd %v; want %v, %v", d, mean[0], rstd[0], m, 1/math.Sqrt(v+1e-5))
+			}
+			RMSNormF32(p, got, x, w, rows, n, 1e-6)
+			check("rms_norm", func(row, out []float64) {
+				s := 0.0
+				for _, v := range row {
+					s += v * v
+				}
+				for i, x := range row {
+					out[i] = x / math.Sqrt(s/float64(n)+1e-6) * float64(w[i])
+				}
+			})
+		}
+	})
+}
+
+func logSumExp(x []float64) float64 {
+	m, s := x[0], 0.0
+	for _, v := range x {
+		m = max(m, v)
+	}
+	for _, v := range x {
+		s += math.Exp(v - m)
+	}
+	return m + math.Log(s)
+}
+
+func moments(x []float64) (mean, variance float64) {
+	for _, v := range x {
+		mean += v / float64(len(x))
+	}
+	for _, v := range x {
+		variance += (v - mean) * (v - mean) / float64(len(x))
+	}
+	return mean, variance
+}
+
+func TestGroupNormAndScaleShift(t *testing.T) {
+	rng := rand.New(rand.NewSource(1))
+	const n, c, hw, groups = 2, 6, 35, 3
+	x, w, b := randoms(rng, n*c*hw), randoms(rng, c), randoms(rng, c)
+	got, want := make([]float32, len(x)), make([]float64, len(x))
+	const group = c / groups * hw
+	for g := range n * groups {
+		m, v := moments(widen(x[g*group : (g+1)*group]))
+		for i := range group {
+			ch := (g*group + i) / hw % c
+			want[g*group+i] = (float64(x[g*group+i])-m)/math.Sqrt(v+1e-5)*float64(w[ch]) + float64(b[ch])
+		}
+	}
+	GroupNormF32(nil, got, x, w, b, n, c, hw, groups, 1e-5, nil, nil)
+	closeTo(t, "group_norm", got, want, 1e-5)
+	for i := range want {
+		want[i] = float64(x[i])*float64(w[i/hw%c]) + float64(b[i/hw%c])
+	}
+	ScaleShiftF32(nil, got, x, w, b, n, c, hw)
+	closeTo(t, "scale and shift", got, want, 1e-6)
+}
+
+// A row of -Inf has no softmax; nor has one with +Inf. Values from torch.softmax.
+func TestSoftmaxOfInfinities(t *testing.T) {
+	inf, nan := math.Inf(1), math.NaN()
+	variants(t, func(t *testing.T) {
+		for _, c := range []struct{ x, want []float64 }{
+			{[]float64{-inf, -inf}, []float64{nan, nan}},
+			{[]float64{-inf, 0, -inf}, []float64{0, 1, 0}},
+			{[]float64{inf, 0}, []float64{nan, nan}},
+			{[]float64{1, nan}, []float64{nan, nan}},
+		} {
+			x := make([]float32, len(c.x))
+			F64ToF32(x, c.x)
+			SoftmaxF32(nil, x, x, 1, len(x))
+			closeTo(t, fmt.Sprint("softmax of ", c.x), x, c.want, 0)
+		}
+	})
+}
