@@ -6,7 +6,7 @@ func families() [][]Op {
 		arithmeticOps, compareOps, bitwiseOps, unaryOps, activationOps, activationBackwardOps, specialOps, lossOps, lossBackwardOps, ctcOps, complexOps,
 		reductionOps, scanOps, sortOps, uniqueOps,
 		viewOps, splitOps, copyOps, creationOps, windowOps, joinOps, indexOps, diagonalOps, scatterOps, padOps, viewBackwardOps,
-		matmulOps, groupedOps, linalgOps, fftOps, stftOps, distanceOps,
+		matmulOps, groupedOps, linalgOps, linalgFactorOps, linalgSolveOps, linalgEigOps, fftOps, stftOps, distanceOps,
 		convOps, poolOps, normOps, attentionOps, rnnOps, resampleOps, embeddingOps, embeddingBagOps,
 		quantizedOps, visionOps, randomOps, dropoutOps, scalarOps, assertOps, foreachOps, miscOps, primOps,
 	}
