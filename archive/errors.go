@@ -3,13 +3,15 @@ package archive
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 )
 
-// Kinds of errors, for errors.Is.
+// Kinds of errors, for errors.Is. ErrNotFound is also fs.ErrNotExist, and ErrExist is fs.ErrExist.
 var (
 	ErrNotPT2   = errors.New("not a PT2 archive")
 	ErrFormat   = errors.New("malformed archive")
-	ErrNotFound = errors.New("no such record")
+	ErrNotFound = fmt.Errorf("no such record: %w", fs.ErrNotExist)
+	ErrExist    = fmt.Errorf("the record was written already: %w", fs.ErrExist)
 	ErrLimit    = errors.New("limit exceeded")
 	ErrChecksum = errors.New("checksum mismatch")
 	ErrClosed   = errors.New("archive is closed")
@@ -18,9 +20,9 @@ var (
 // FormatError is a fault in the container.
 type FormatError struct {
 	Record string // "" for the container as a whole
-	Offset int64
+	Offset int64  // where in the file
 	Msg    string
-	Kind   error
+	Kind   error // one of the kinds above
 }
 
 // Error names the record and the place.
@@ -33,3 +35,17 @@ func (e *FormatError) Error() string {
 
 // Unwrap gives the kind.
 func (e *FormatError) Unwrap() error { return e.Kind }
+
+// NameError is a record name that a [Writer] refuses because it would not stay inside a folder when extracted. It is of
+// kind fs.ErrInvalid.
+type NameError struct {
+	Name, Reason string
+}
+
+// Error names the record and the reason.
+func (e *NameError) Error() string {
+	return fmt.Sprintf("archive: record name %q: %s; want a relative path with slashes", e.Name, e.Reason)
+}
+
+// Unwrap gives fs.ErrInvalid.
+func (e *NameError) Unwrap() error { return fs.ErrInvalid }

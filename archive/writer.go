@@ -3,13 +3,14 @@ package archive
 import (
 	"bufio"
 	"crypto/sha256"
-	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
 	"io/fs"
 	"math/big"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 )
@@ -18,7 +19,7 @@ import (
 const Align = 64
 
 // Writer writes an archive as PyTorch's own writer does: stored records in one root folder, each beginning at a multiple of
-// [Align], with data descriptors. It is not safe for concurrent use.
+// [Align], with data descriptors. Nothing but names and checksums is kept in memory. It is not safe for concurrent use.
 type Writer struct {
 	w       *bufio.Writer
 	file    io.Closer
@@ -53,7 +54,7 @@ func Create(path string) (*Writer, error) {
 	return w, nil
 }
 
-// NewWriter makes a PT2 archive on w with the given root folder ("archive" is PyTorch's choice for buffers).
+// NewWriter makes a PT2 archive on w with the given root folder; "" is "archive", PyTorch's choice for buffers.
 func NewWriter(w io.Writer, root string) *Writer {
 	if root == "" {
 		root = "archive"
@@ -69,10 +70,17 @@ func NewTorchWriter(w io.Writer) *Writer {
 	return t
 }
 
-// Has reports a record that was written.
+// NewPlainWriter makes an ordinary zip on w: records at the top, none added by Close.
+func NewPlainWriter(w io.Writer) *Writer {
+	p := NewWriter(w, "")
+	p.root, p.trailer, p.plain = "", nil, true
+	return p
+}
+
+// Has reports a record that was written: PT2ArchiveWriter.has_record.
 func (w *Writer) Has(name string) bool { return w.names[name] }
 
-// CountPrefix counts the records whose names begin with prefix.
+// CountPrefix counts the records whose names begin with prefix, which need not be a whole folder name.
 func (w *Writer) CountPrefix(prefix string) int {
 	n := 0
 	for name := range w.names {
@@ -86,53 +94,137 @@ func (w *Writer) CountPrefix(prefix string) int {
 // WriteString adds a record of text.
 func (w *Writer) WriteString(name, text string) error { return w.WriteBytes(name, []byte(text)) }
 
-// WriteBytes adds a record.
+// WriteBytes adds a record. A name that was written already is [ErrExist]; one that is absolute or holds ".." is a
+// [*NameError]; after Close every write is [ErrClosed]. None of these spoils the archive.
 func (w *Writer) WriteBytes(name string, b []byte) error {
-	switch {
-	case w.closed:
-		return fmt.Errorf("archive: write of %q: %w", name, ErrClosed)
-	case w.err != nil:
-		return w.err
-	case w.names[name]:
-		return &FormatError{name, w.pos, "a record of this name was written already", ErrFormat}
+	e, err := w.begin(name, int64(len(b)))
+	if err != nil {
+		return err
 	}
-	if err := checkName(name); err != nil {
-		return &FormatError{name, w.pos, err.Error(), ErrFormat}
-	}
-	w.names[name] = true
-	e := entryInfo{name: w.root + name, crc: crc32.ChecksumIEEE(b), size: int64(len(b)), offset: w.pos, flags: 0x808}
-	if len(b) == 0 {
-		e.flags = 0x800
-	}
-	w.local(&e)
+	e.crc = crc32.ChecksumIEEE(b)
 	w.write(b)
-	w.descriptor(&e)
-	w.entries = append(w.entries, e)
-	w.digest = sha256.Sum256(append(append(w.digest[:], name...), binary.LittleEndian.AppendUint32(nil, e.crc)...))
-	return w.err
+	return w.finish(e)
 }
 
-// WriteFile adds the file at path as a record.
+// WriteFrom adds a record of exactly size bytes that it reads from src. If src fails or has another length, the archive
+// is spoilt: every later call gives the error.
+func (w *Writer) WriteFrom(name string, src io.Reader, size int64) error {
+	if size < 0 {
+		return &FormatError{name, w.pos, fmt.Sprintf("negative size %d", size), ErrFormat}
+	}
+	e, err := w.begin(name, size)
+	if err != nil {
+		return err
+	}
+	sum := crc32.NewIEEE()
+	n, err := io.Copy(io.MultiWriter(sinkFunc(w.write), sum), io.LimitReader(src, size))
+	if err == nil && n == size {
+		var one [1]byte
+		if extra, _ := io.ReadFull(src, one[:]); extra > 0 {
+			n++
+		}
+	}
+	if w.err == nil && (err != nil || n != size) {
+		if err == nil {
+			err = errors.New("the source has another length than was said")
+		}
+		w.err = &FormatError{name, e.offset, fmt.Sprintf("writing %d bytes: %v", size, err), ErrFormat}
+	}
+	e.crc = sum.Sum32()
+	return w.finish(e)
+}
+
+// sinkFunc is an io.Writer whose errors are kept elsewhere.
+type sinkFunc func([]byte)
+
+func (f sinkFunc) Write(b []byte) (int, error) {
+	f(b)
+	return len(b), nil
+}
+
+// WriteFile adds the regular file at path as a record, without reading it whole.
 func (w *Writer) WriteFile(name, path string) error {
-	b, err := os.ReadFile(path)
+	f, err := os.Open(path)
 	if err != nil {
 		return fmt.Errorf("archive: %w", err)
 	}
-	return w.WriteBytes(name, b)
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return fmt.Errorf("archive: %w", err)
+	}
+	if !st.Mode().IsRegular() {
+		return fmt.Errorf("archive: %s is no regular file: %w", path, fs.ErrInvalid)
+	}
+	return w.WriteFrom(name, f, st.Size())
 }
 
-// WriteFolder adds all files below dir, under prefix and their path relative to dir.
+// WriteFolder adds all regular files below dir, under prefix and their path relative to dir. As in PyTorch, files and folders
+// whose names begin with a dot are left out.
 func (w *Writer) WriteFolder(prefix, dir string) error {
-	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() {
-			return err
+	if st, err := os.Stat(dir); err != nil {
+		return fmt.Errorf("archive: %w", err)
+	} else if !st.IsDir() {
+		return fmt.Errorf("archive: %s is no folder: %w", dir, fs.ErrInvalid)
+	}
+	return filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return fmt.Errorf("archive: %w", err)
+		case file == dir:
+			return nil
+		case strings.HasPrefix(d.Name(), "."):
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
 		}
-		rel, err := filepath.Rel(dir, path)
+		if st, err := os.Stat(file); err != nil || !st.Mode().IsRegular() {
+			return nil // a folder, or a link that leads nowhere
+		}
+		rel, err := filepath.Rel(dir, file)
 		if err != nil {
-			return err
+			return fmt.Errorf("archive: %w", err)
 		}
-		return w.WriteFile(strings.TrimSuffix(prefix, "/")+"/"+filepath.ToSlash(rel), path)
+		return w.WriteFile(path.Join(prefix, filepath.ToSlash(rel)), file)
 	})
+}
+
+// begin checks the name of a record and writes its local header.
+func (w *Writer) begin(name string, size int64) (*entryInfo, error) {
+	switch {
+	case w.closed:
+		return nil, fmt.Errorf("archive: write of record %q: %w", name, ErrClosed)
+	case w.err != nil:
+		return nil, w.err
+	case w.names[name]:
+		return nil, &FormatError{name, w.pos, "a record of this name was written already", ErrExist}
+	}
+	reason := badName(name)
+	switch {
+	case reason == "" && strings.HasSuffix(name, "/"):
+		reason = "the name is a folder's"
+	case reason == "" && len(w.root)+len(name) > 0xffff:
+		reason = "the name is longer than a zip can hold"
+	}
+	if reason != "" {
+		return nil, &NameError{name, reason}
+	}
+	w.names[name] = true
+	e := &entryInfo{name: w.root + name, size: size, offset: w.pos, flags: 0x808}
+	if size == 0 {
+		e.flags = 0x800
+	}
+	w.local(e)
+	return e, nil
+}
+
+// finish writes what follows a record's data.
+func (w *Writer) finish(e *entryInfo) error {
+	w.descriptor(e)
+	w.entries = append(w.entries, *e)
+	w.digest = sha256.Sum256(le.AppendUint32(append(w.digest[:], e.name...), e.crc))
+	return w.err
 }
 
 func (w *Writer) write(b []byte) {
@@ -141,13 +233,15 @@ func (w *Writer) write(b []byte) {
 	}
 	n, err := w.w.Write(b)
 	w.pos += int64(n)
-	w.err = err
+	if err != nil {
+		w.err = fmt.Errorf("archive: %w", err)
+	}
 }
 
-// local writes a local header, padded so that the data is aligned.
+// local writes a local header, padded so that the data is aligned. As PyTorch does, it leaves checksum and sizes to the
+// descriptor; a size of 4 GiB or more stands in a zip64 field, which makes the descriptor a wide one.
 func (w *Writer) local(e *entryInfo) {
 	h := make([]byte, 30, 30+len(e.name)+Align+24)
-	le := binary.LittleEndian
 	le.PutUint32(h, sigLocal)
 	le.PutUint16(h[6:], e.flags)
 	var extra []byte
@@ -174,18 +268,19 @@ func (w *Writer) descriptor(e *entryInfo) {
 	if e.flags&8 == 0 {
 		return
 	}
-	d := binary.LittleEndian.AppendUint32([]byte("PK\x07\x08"), e.crc)
+	d := le.AppendUint32([]byte("PK\x07\x08"), e.crc)
 	if e.size >= 0xffffffff {
-		d = binary.LittleEndian.AppendUint64(d, uint64(e.size))
-		d = binary.LittleEndian.AppendUint64(d, uint64(e.size))
+		d = le.AppendUint64(d, uint64(e.size))
+		d = le.AppendUint64(d, uint64(e.size))
 	} else {
-		d = binary.LittleEndian.AppendUint32(d, uint32(e.size))
-		d = binary.LittleEndian.AppendUint32(d, uint32(e.size))
+		d = le.AppendUint32(d, uint32(e.size))
+		d = le.AppendUint32(d, uint32(e.size))
 	}
 	w.write(d)
 }
 
-// Close writes the bookkeeping records and the directory. It may be called twice; the file is not valid without it.
+// Close writes the bookkeeping records and the directory, without which the file is not valid. A second call does nothing
+// and gives the same result.
 func (w *Writer) Close() error {
 	if w.closed {
 		return w.err
@@ -195,9 +290,9 @@ func (w *Writer) Close() error {
 			w.WriteString(t[0], t[1])
 		}
 	}
-	if !w.plain {
+	if !w.plain && !w.names[idPath] {
 		id := new(big.Int).SetBytes(w.digest[:16]).String()
-		w.WriteString(".data/serialization_id", strings.Repeat("0", 40-len(id))+id)
+		w.WriteString(idPath, strings.Repeat("0", 40-len(id))+id)
 	}
 	w.closed = true
 	w.directory()
@@ -212,9 +307,11 @@ func (w *Writer) Close() error {
 	return w.err
 }
 
+// idPath holds 40 digits that tell one archive's contents from another's; readers do not check them.
+const idPath = ".data/serialization_id"
+
 func (w *Writer) directory() {
 	start := w.pos
-	le := binary.LittleEndian
 	for i := range w.entries {
 		e := &w.entries[i]
 		var z []byte
@@ -242,15 +339,15 @@ func (w *Writer) directory() {
 	w.end(start, w.pos-start)
 }
 
+// end writes the end records. PyTorch writes the zip64 ones always; an ordinary zip has them only where it must.
 func (w *Writer) end(start, size int64) {
-	le := binary.LittleEndian
 	n := len(w.entries)
-	if n >= 0xffff || start >= 0xffffffff || size >= 0xffffffff {
+	if !w.plain || n >= 0xffff || start >= 0xffffffff || size >= 0xffffffff {
 		at := w.pos
 		z := make([]byte, 56)
 		le.PutUint32(z, sigEnd64)
 		le.PutUint64(z[4:], 44)
-		le.PutUint16(z[12:], 45)
+		le.PutUint16(z[12:], 0x031e)
 		le.PutUint16(z[14:], 45)
 		le.PutUint64(z[24:], uint64(n))
 		le.PutUint64(z[32:], uint64(n))
@@ -269,11 +366,4 @@ func (w *Writer) end(start, size int64) {
 	le.PutUint32(e[12:], uint32(min(size, 0xffffffff)))
 	le.PutUint32(e[16:], uint32(min(start, 0xffffffff)))
 	w.write(e)
-}
-
-// NewPlainWriter makes an ordinary zip on w: records at the top, none added by Close.
-func NewPlainWriter(w io.Writer) *Writer {
-	p := NewWriter(w, "x")
-	p.root, p.trailer, p.plain = "", nil, true
-	return p
 }
