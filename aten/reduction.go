@@ -175,51 +175,23 @@ func withMeanDim(name string) func(b *Build, a *Args) []*Value {
 	}
 }
 
-// reducedMeta is the Meta of a reduction: the remaining dimensions keep the order in which the input's strides have them.
+// reducedMeta is the Meta of a reduction over dims (all if none), which are kept with size 1 or dropped: fresh row-major memory,
+// whatever the input's layout.
 func reducedMeta(x *Value, dims []int64, keep bool, dt tensor.DType) Meta {
 	gone := make([]bool, x.Dim())
 	for _, d := range WrapDims(dims, x.Dim()) {
 		gone[d] = true
 	}
-	full := make([]symbolic.Int, x.Dim())
-	one := symbolic.N(1)
-	for i := range full {
-		full[i] = x.Sizes[i]
-		if gone[i] {
-			full[i] = one
+	sizes := make([]symbolic.Int, 0, x.Dim())
+	for d, s := range x.Sizes {
+		switch {
+		case !gone[d]:
+			sizes = append(sizes, s)
+		case keep:
+			sizes = append(sizes, symbolic.N(1))
 		}
 	}
-	m := Meta{DType: dt, Sizes: full, Strides: pointwiseReduced(x, full, gone)}
-	if keep {
-		return m
-	}
-	var sizes, strides []symbolic.Int
-	for i := range full {
-		if !gone[i] {
-			sizes, strides = append(sizes, m.Sizes[i]), append(strides, m.Strides[i])
-		}
-	}
-	m.Sizes, m.Strides = sizes, strides
-	if m.Sizes == nil {
-		m.Sizes, m.Strides = []symbolic.Int{}, []symbolic.Int{}
-	}
-	return m
-}
-
-// pointwiseReduced orders the output's dimensions as a TensorIterator over input and (reduced) output does.
-func pointwiseReduced(x *Value, full []symbolic.Int, gone []bool) []symbolic.Int {
-	n := x.Dim()
-	if n == 0 {
-		return []symbolic.Int{}
-	}
-	perm := strideOrder(x.Sizes, []*Value{x})
-	out := make([]symbolic.Int, n)
-	next := symbolic.N(1)
-	for _, d := range perm {
-		out[d] = next
-		next = next.Mul(atLeast1(full[d]))
-	}
-	return out
+	return Contig(dt, sizes...)
 }
 
 func shapeSum(dim, keep, dtype int) func(a *Args) []Meta {
