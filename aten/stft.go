@@ -131,4 +131,3 @@ func istft(b *Build, a *Args) []*Value {
 	}
 	return One(y)
 }
-
