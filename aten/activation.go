@@ -14,7 +14,6 @@ var activationOps = concat(
 		}
 		return x
 	}),
-	act("relu6", 0, func(x float64) float64 { return clampFloat(x, 0, 6) }),
 	act("silu", 0, func(x float64) float64 { return x / (1 + math.Exp(-x)) }),
 	act("mish", 0, func(x float64) float64 { return x * math.Tanh(softplus(x, 1, 20)) }),
 	act("hardswish", 0, func(x float64) float64 { return x * clampFloat(x+3, 0, 6) / 6 }),
@@ -28,6 +27,7 @@ var activationOps = concat(
 	}),
 	act("log_sigmoid", 0, logSigmoid),
 	[]Op{
+		{Schema: "relu6(Tensor self) -> Tensor", Decomp: func(b *Build, a *Args) []*Value { return One(b.Call("hardtanh", a.Tensor(0), 0, 6)) }},
 		{Schema: "gelu(Tensor self, *, str approximate='none') -> Tensor", Tags: Core | Pointwise, Shape: shapeSame, CPU: func(k *Kernel) {
 			switch k.Str(1) {
 			case "tanh":
@@ -60,7 +60,12 @@ var activationOps = concat(
 			s := k.Scalar(1).Float64()
 			k.Map1(real1(func(x float64) float64 { return pick(x > 0, x, x*s) }), k.T(0))
 		}},
-		{Schema: "hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor", Tags: Core | Pointwise, Shape: shapeSame, CPU: func(k *Kernel) {
+		{Schema: "hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor", Tags: Core | Pointwise, Shape: func(a *Args) []Meta {
+			if a.Tensor(0).DType == tensor.Bool {
+				FailAs("NotImplementedError", "Bool inputs not supported for hardtanh")
+			}
+			return shapeSame(a)
+		}, CPU: func(k *Kernel) {
 			k.Map1(clampFn(k.Scalar(1), true, k.Scalar(2), true), k.T(0))
 		}},
 		{Schema: "softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor", Tags: Pointwise, Shape: shapeSame, CPU: func(k *Kernel) {
@@ -146,23 +151,14 @@ func act(name string, tags Tag, f func(float64) float64) []Op {
 		fn.F32 = fast
 	}
 	if name == "relu" {
-		fn.F32 = reluF32
 		fn.I64 = Each1(func(x int64) int64 { return max(x, 0) })
 	}
-	if name == "relu6" {
-		fn.I64 = Each1(func(x int64) int64 { return min(max(x, 0), 6) })
-	}
-	return []Op{{Schema: name + "(Tensor self) -> Tensor", Tags: tags | Pointwise, Shape: shapeSame, CPU: map1(fn)}}
-}
-
-func reluF32(d, x []float32) {
-	x = x[:len(d)]
-	for i, v := range x {
-		if v < 0 {
-			v = 0
+	return []Op{{Schema: name + "(Tensor self) -> Tensor", Tags: tags | Pointwise, Shape: func(a *Args) []Meta {
+		if name == "relu" && a.Tensor(0).DType == tensor.Bool {
+			FailAs("NotImplementedError", "Boolean inputs not supported for relu")
 		}
-		d[i] = v
-	}
+		return shapeSame(a)
+	}, CPU: map1(fn)}}
 }
 
 func softplus(x, beta, threshold float64) float64 {
@@ -205,7 +201,7 @@ func shapeSoftmax(a *Args) []Meta {
 	WrapDim(a.I64(1), x.Dim())
 	dt := x.DType
 	if !dt.IsFloat() || dt.IsFloat8() {
-		FailAs("NotImplementedError", "\"%s\" not implemented for '%s'", map[bool]string{true: "softmax_lastdim_kernel_impl", false: "softmax"}[true], dt.CPPName())
+		failDType(a.Op, dt)
 	}
 	if a.Bool(2) {
 		if dt != tensor.Float16 {

@@ -153,7 +153,7 @@ func eluGrad(k *Kernel) {
 	isResult := k.Bool(4)
 	k.Map2(floats(func(g, x float64) float64 {
 		switch {
-		case x > 0:
+		case !(x <= 0):
 			return g * scale
 		case isResult:
 			return g * in * (x + neg)

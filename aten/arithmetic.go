@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/cmplx"
 
+	"github.com/pt2go/pt2/kernels/cpu"
 	"github.com/pt2go/pt2/symbolic"
 	"github.com/pt2go/pt2/tensor"
 )
@@ -43,10 +44,10 @@ var arithmeticOps = []Op{
 		Tags:   Pointwise,
 		Decomp: viaTensorAlpha("rsub.Tensor"),
 	},
-	{Schema: "mul.Tensor(Tensor self, Tensor other) -> Tensor", Tags: Core | Pointwise, Shape: shapeSame, CPU: map2(mulFn)},
+	{Schema: "mul.Tensor(Tensor self, Tensor other) -> Tensor", Tags: Core | Pointwise, Shape: shapeSame, CPU: map2Wide(mulFn)},
 	{Schema: "mul.Scalar(Tensor self, Scalar other) -> Tensor", Tags: Core | Pointwise, Decomp: viaTensor("mul.Tensor")},
 	{Schema: "multiply.Tensor(Tensor self, Tensor other) -> Tensor", Decomp: rename2("mul.Tensor")},
-	{Schema: "div.Tensor(Tensor self, Tensor other) -> Tensor", Tags: Core | Pointwise, Shape: shapeFloat, CPU: map2(divFn)},
+	{Schema: "div.Tensor(Tensor self, Tensor other) -> Tensor", Tags: Core | Pointwise, Shape: shapeFloat, CPU: map2Wide(divFn)},
 	{Schema: "div.Scalar(Tensor self, Scalar other) -> Tensor", Tags: Core | Pointwise, Decomp: viaTensor("div.Tensor")},
 	{Schema: "divide.Tensor(Tensor self, Tensor other) -> Tensor", Decomp: rename2("div.Tensor")},
 	{Schema: "true_divide.Tensor(Tensor self, Tensor other) -> Tensor", Decomp: rename2("div.Tensor")},
@@ -66,11 +67,11 @@ var arithmeticOps = []Op{
 		CPU: func(k *Kernel) {
 			switch k.Str(2) {
 			case "":
-				k.Map2(divFn, k.T(0), k.T(1))
+				k.map2Wide(divFn, k.T(0), k.T(1))
 			case "trunc":
-				k.Map2(divTruncFn, k.T(0), k.T(1))
+				k.map2Wide(divTruncFn, k.T(0), k.T(1))
 			default:
-				k.Map2(divFloorFn, k.T(0), k.T(1))
+				k.map2Wide(divFloorFn, k.T(0), k.T(1))
 			}
 		},
 	},
@@ -81,7 +82,7 @@ var arithmeticOps = []Op{
 			return One(b.Call("div.Tensor_mode", a.Tensor(0), a.Scalar(1), Kw("rounding_mode", a.V[2])))
 		},
 	},
-	{Schema: "floor_divide(Tensor self, Tensor other) -> Tensor", Tags: Pointwise, Shape: shapeSame, CPU: map2(divFloorFn)},
+	{Schema: "floor_divide(Tensor self, Tensor other) -> Tensor", Tags: Pointwise, Shape: shapeSame, CPU: map2Wide(divFloorFn)},
 	{Schema: "floor_divide.Scalar(Tensor self, Scalar other) -> Tensor", Tags: Pointwise, Decomp: viaTensor("floor_divide")},
 	{Schema: "remainder.Tensor(Tensor self, Tensor other) -> Tensor", Tags: Core | Pointwise, Shape: shapeSame, CPU: map2(remainderFn)},
 	{Schema: "remainder.Scalar(Tensor self, Scalar other) -> Tensor", Tags: Core | Pointwise, Decomp: viaTensor("remainder.Tensor")},
@@ -143,7 +144,7 @@ var arithmeticOps = []Op{
 		Tags:   Pointwise,
 		Shape: func(a *Args) []Meta {
 			if a.Tensor(1).DType.IsIntegral() && a.Tensor(2).DType.IsIntegral() {
-				Fail("Integer division with addcdiv is no longer supported, and in a future release addcdiv will perform a true division of tensor1 and tensor2.")
+				Fail("Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true division of tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value * torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / tensor2) for float inputs. The future addcdiv behavior is just the latter implementation: (input + value * tensor1 / tensor2), for all dtypes.")
 			}
 			return shapeSame(a)
 		},
@@ -192,7 +193,7 @@ var arithmeticOps = []Op{
 		}
 		return max(x/g*y, -(x / g * y))
 	})})},
-	{Schema: "heaviside(Tensor self, Tensor values) -> Tensor", Tags: Pointwise, Shape: shapeSame, CPU: map2(Fn2{
+	{Schema: "heaviside(Tensor self, Tensor values) -> Tensor", Tags: Pointwise, Shape: shapeHeaviside, CPU: map2(Fn2{
 		B: Each2(func(x, v uint8) uint8 { return pick(x == 0, v, 1) }), I64: Each2(heaviside[int64]), F32: Each2(heaviside[float32]), F64: Each2(heaviside[float64])})},
 	{Schema: "logaddexp(Tensor self, Tensor other) -> Tensor", Tags: Pointwise, Shape: shapeSame, CPU: map2(floats(func(x, y float64) float64 {
 		if math.IsInf(x, 0) && x == y {
@@ -207,7 +208,7 @@ var arithmeticOps = []Op{
 		}
 		return math.Max(x, y) + math.Log1p(math.Exp2(-math.Abs(x-y)))/math.Ln2
 	}))},
-	{Schema: "xlogy.Tensor(Tensor self, Tensor other) -> Tensor", Tags: Pointwise, Shape: shapeFloat, CPU: map2(floats(xlogy))},
+	{Schema: "xlogy.Tensor(Tensor self, Tensor other) -> Tensor", Tags: Pointwise, Shape: shapeFloat, CPU: roundingLog(math.Log)},
 	{Schema: "xlogy.Scalar_Other(Tensor self, Scalar other) -> Tensor", Tags: Pointwise, Decomp: viaTensor("xlogy.Tensor")},
 	{Schema: "xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor", Tags: Pointwise, Decomp: scalarFirst("xlogy.Tensor")},
 	{
@@ -260,14 +261,14 @@ var mulFn = Fn2{
 	B:    Each2(func(x, y uint8) uint8 { return x & y }),
 	I64:  Each2(func(x, y int64) int64 { return x * y }),
 	U64:  Each2(func(x, y uint64) uint64 { return x * y }),
-	F32:  Each2(func(x, y float32) float32 { return x * y }),
+	F32:  cpu.MulF32,
 	F64:  Each2(func(x, y float64) float64 { return x * y }),
 	C64:  Each2(func(x, y complex64) complex64 { return x * y }),
 	C128: Each2(func(x, y complex128) complex128 { return x * y }),
 }
 
 var divFn = Fn2{
-	F32:  Each2(func(x, y float32) float32 { return x / y }),
+	F32:  cpu.DivF32,
 	F64:  Each2(func(x, y float64) float64 { return x / y }),
 	C64:  Each2(func(x, y complex64) complex64 { return complex64(complex128(x) / complex128(y)) }),
 	C128: Each2(func(x, y complex128) complex128 { return x / y }),
@@ -366,7 +367,6 @@ var fmodFn = Fn2{
 }
 
 var powFn = Fn2{
-	B:    Each2(func(x, y uint8) uint8 { return pick(y == 0, 1, x) }),
 	I64:  Each2(powInt),
 	U64:  Each2(func(x, y uint64) uint64 { return uint64(powInt(int64(x), int64(y))) }),
 	F32:  Each2(func(x, y float32) float32 { return float32(math.Pow(float64(x), float64(y))) }),
@@ -418,6 +418,10 @@ func powInt(x, y int64) int64 {
 
 func powScalar(k *Kernel) {
 	e := k.Scalar(1)
+	if e.Kind == BoolScalar && e.Bool() {
+		Copy(k.Pool, k.Out[0], k.T(0))
+		return
+	}
 	if e.Kind != ComplexScalar {
 		var f Fn1
 		switch ex := e.Float64(); ex {
@@ -534,14 +538,31 @@ func floats(f func(x, y float64) float64) Fn2 {
 	return Fn2{F32: Each2(func(x, y float32) float32 { return float32(f(float64(x), float64(y))) }), F64: Each2(f)}
 }
 
-func xlogy(x, y float64) float64 {
-	switch {
-	case y != y:
-		return y
-	case x == 0:
-		return 0
+// roundingLog is the kernel of x*log(y), 0 where x is 0; 16-bit floats round the logarithm.
+func roundingLog(log func(float64) float64) func(k *Kernel) {
+	return func(k *Kernel) {
+		round := k.rounder()
+		k.Map2(floats(func(x, y float64) float64 {
+			switch {
+			case y != y:
+				return y
+			case x == 0:
+				return 0
+			}
+			return x * round(log(y))
+		}), k.T(0), k.T(1))
 	}
-	return x * math.Log(y)
+}
+
+// rounder rounds to the output's dtype if that is a 16-bit float: for operators that PyTorch computes step by step in it.
+func (k *Kernel) rounder() func(float64) float64 {
+	switch k.Out[0].DType() {
+	case tensor.Float16:
+		return func(v float64) float64 { return float64(tensor.F16ToF32(tensor.F32ToF16(float32(v)))) }
+	case tensor.BFloat16:
+		return func(v float64) float64 { return float64(tensor.BF16ToF32(tensor.F32ToBF16(float32(v)))) }
+	}
+	return func(v float64) float64 { return v }
 }
 
 func gcd(x, y int64) int64 {
@@ -552,14 +573,23 @@ func gcd(x, y int64) int64 {
 	return x
 }
 
+func shapeHeaviside(a *Args) []Meta {
+	x, v := a.Tensor(0), a.Tensor(1)
+	if x.DType.IsComplex() || v.DType.IsComplex() {
+		Fail("heaviside is not yet implemented for complex tensors.")
+	}
+	Check(x.DType == v.DType, "heaviside is not yet implemented for tensors with different dtypes.")
+	return shapeSame(a)
+}
+
 func heaviside[T int64 | float32 | float64](x, v T) T {
 	switch {
-	case x != x, x == 0:
-		return pick(x != x, x, v)
-	case x < 0:
-		return 0
+	case x == 0:
+		return v
+	case x > 0:
+		return 1
 	}
-	return 1
+	return 0
 }
 
 // nextafterKernel steps in the output's own dtype.
@@ -615,18 +645,7 @@ func clampFn(lo Scalar, okLo bool, hi Scalar, okHi bool) Fn1 {
 }
 
 func clampF32(lo, hi float32) func(d, x []float32) {
-	return func(d, x []float32) {
-		x = x[:len(d)]
-		for i, v := range x {
-			if v < lo {
-				v = lo
-			}
-			if v > hi {
-				v = hi
-			}
-			d[i] = v
-		}
-	}
+	return func(d, x []float32) { cpu.ClampF32(d, x, lo, hi) }
 }
 
 // clampFloat passes NaN; a NaN bound gives NaN.
@@ -690,10 +709,10 @@ func negated(s Scalar) Scalar {
 func shapeSub(a *Args) []Meta {
 	m := shapeAlpha(a)
 	if m[0].DType == tensor.Bool {
-		Fail("Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead.")
+		FailAs("NotImplementedError", "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead.")
 	}
 	if a.Tensor(0).DType == tensor.Bool || a.Tensor(1).DType == tensor.Bool {
-		Fail("Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` operator instead.")
+		FailAs("NotImplementedError", "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` operator instead.")
 	}
 	return m
 }
@@ -728,9 +747,9 @@ func addScaled(k *Kernel, alpha Scalar, x, y *tensor.Tensor) {
 	}
 	switch {
 	case af == 1 && alpha.Kind != ComplexScalar:
-		f.F32, f.F64 = Each2(func(x, y float32) float32 { return x + y }), Each2(func(x, y float64) float64 { return x + y })
+		f.F32, f.F64 = cpu.AddF32, Each2(func(x, y float64) float64 { return x + y })
 	case af == -1 && alpha.Kind != ComplexScalar:
-		f.F32, f.F64 = Each2(func(x, y float32) float32 { return x - y }), Each2(func(x, y float64) float64 { return x - y })
+		f.F32, f.F64 = cpu.SubF32, Each2(func(x, y float64) float64 { return x - y })
 	}
 	k.Map2(f, x, y)
 }

@@ -29,7 +29,10 @@ var bitwiseOps = concat(
 func shapeIntegral(a *Args) []Meta {
 	m := shapeSame(a)
 	if !m[0].DType.IsIntegral() {
-		FailAs("NotImplementedError", "\"%s_cpu\" not implemented for '%s'", a.Op.schema.Base, m[0].DType.CPPName())
+		if n := a.Op.schema.Base; kernelNames[n] == "" {
+			FailAs("NotImplementedError", "\"%s_cpu\" not implemented for '%s'", n, m[0].DType.CPPName())
+		}
+		failDType(a.Op, m[0].DType)
 	}
 	return m
 }

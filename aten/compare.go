@@ -73,9 +73,18 @@ var compareOps = concat(
 			Schema: "isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor",
 			Decomp: func(b *Build, a *Args) []*Value {
 				x, y := a.Tensor(0), a.Tensor(1)
+				Check(x.DType == y.DType, "%s did not match %s", x.DType.CPPName(), y.DType.CPPName())
+				Check(a.Float(2) >= 0, "rtol must be greater than or equal to zero, but got %v", a.Float(2))
+				Check(a.Float(3) >= 0, "atol must be greater than or equal to zero, but got %v", a.Float(3))
 				c := b.Call("eq.Tensor", x, y)
 				if a.Bool(4) && !x.DType.IsIntegral() {
 					c = b.Call("logical_or", c, b.Call("logical_and", b.Call("isnan", x), b.Call("isnan", y)))
+				}
+				if x.DType == tensor.Bool {
+					x = b.Call("_to_copy", x, Kw("dtype", tensor.Float32))
+				}
+				if y.DType.IsIntegral() {
+					y = b.Call("_to_copy", y, Kw("dtype", tensor.Float32))
 				}
 				allowed := b.Call("add.Tensor", b.Call("mul.Tensor", b.Call("abs", y), a.Float(2)), a.Float(3))
 				diff := b.Call("abs", b.Call("sub.Tensor", x, y))
@@ -128,13 +137,7 @@ func compareKernel(k *Kernel, f func(c int, nan bool) bool) {
 	x, y := k.Tensor(0), k.Tensor(1)
 	dt := ResultType(x, y)
 	kind := KindOf(dt)
-	op := func(v *Value) Operand {
-		o := Operand{T: v.T, Kind: kind, Via: dt}
-		if v.Dim() == 0 && dt.IsReduced() {
-			o.Via = tensor.Invalid
-		}
-		return o
-	}
+	op := func(v *Value) Operand { return Operand{T: v.T, Kind: kind, Via: dt} }
 	lt, eq, gt, nan := f(-1, false), f(0, false), f(1, false), f(1, true)
 	Loop(k.Pool, []Operand{{T: k.Out[0], Kind: KBool}}, []Operand{op(x), op(y)}, func(o, in []Block) {
 		d := As[uint8](o[0])

@@ -134,7 +134,7 @@ func lossOp(schema string, check func(a *Args), f func(a *Args) func(x, y float6
 		}
 		x, y := a.Tensor(0), a.Tensor(1)
 		if dt := ResultType(x, y); !dt.IsFloat() {
-			FailAs("NotImplementedError", "\"%s\" not implemented for '%s'", a.Op.schema.Base, dt.CPPName())
+			failDType(a.Op, dt)
 		}
 		return lossMeta(a, 2, x, y)
 	}, CPU: func(k *Kernel) {

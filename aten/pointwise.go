@@ -112,6 +112,19 @@ func (k *Kernel) Map2(f Fn2, x, y *tensor.Tensor) {
 	k.loop(f.body(KindOf(dt)), dt, dt, x, y)
 }
 
+// map2Wide is [Kernel.Map2] for multiplication and division, in which a 0-d second operand keeps its float32 value beside
+// 16-bit floats.
+func (k *Kernel) map2Wide(f Fn2, x, y *tensor.Tensor) {
+	dt := k.Out[0].DType()
+	if y.Dim() == 0 && x.Dim() > 0 && dt.IsReduced() {
+		kind := KindOf(dt)
+		ins := []Operand{{T: x, Kind: kind, Via: dt}, {T: y, Kind: kind}}
+		Loop(k.Pool, []Operand{{T: k.Out[0], Kind: kind}}, ins, f.body(kind))
+		return
+	}
+	k.Map2(f, x, y)
+}
+
 // Map3 is [Kernel.Map1] for three operands.
 func (k *Kernel) Map3(f Fn3, x, y, z *tensor.Tensor) {
 	dt := k.Out[0].DType()
@@ -121,15 +134,12 @@ func (k *Kernel) Map3(f Fn3, x, y, z *tensor.Tensor) {
 // loop runs a block body over the inputs, computing in the kind of dtype dt, into Out[0] of dtype out.
 func (k *Kernel) loop(body func(outs, ins []Block), out, dt tensor.DType, ins ...*tensor.Tensor) {
 	if body == nil {
-		FailAs("NotImplementedError", "\"%s\" not implemented for '%s'", k.Op.schema.Base, dt.CPPName())
+		failDType(k.Op, dt)
 	}
 	kind := KindOf(dt)
 	ops := make([]Operand, len(ins))
 	for i, t := range ins {
 		ops[i] = Operand{T: t, Kind: kind, Via: dt}
-		if t.Dim() == 0 && dt.IsReduced() {
-			ops[i].Via = tensor.Invalid // a 0-d operand keeps its float32 value beside 16-bit floats
-		}
 	}
 	Loop(k.Pool, []Operand{{T: k.Out[0], Kind: KindOf(out)}}, ops, body)
 }
@@ -167,3 +177,6 @@ func map1(f Fn1) func(k *Kernel) { return func(k *Kernel) { k.Map1(f, k.T(0)) } 
 
 // map2 is the kernel of a two-operand operator over arguments 0 and 1.
 func map2(f Fn2) func(k *Kernel) { return func(k *Kernel) { k.Map2(f, k.T(0), k.T(1)) } }
+
+// map2Wide is map2 by [Kernel.map2Wide].
+func map2Wide(f Fn2) func(k *Kernel) { return func(k *Kernel) { k.map2Wide(f, k.T(0), k.T(1)) } }

@@ -12,7 +12,6 @@ var specialOps = concat(
 	specialUnary("digamma", true, digamma),
 	specialUnary("special_i0e", true, func(x float64) float64 { return besselIe(0, math.Abs(x)) }),
 	specialUnary("special_i1e", true, besselI1e),
-	specialUnary("special_entr", true, entr),
 	specialUnary("special_erfcx", false, erfcx),
 	specialUnary("special_ndtri", false, ndtri),
 	specialUnary("special_log_ndtr", false, logNdtr),
@@ -44,13 +43,27 @@ var specialOps = concat(
 	specialScaled("special_modified_bessel_i1", false, besselI1e),
 	aliases1("special_gammaln", "lgamma", "special_digamma", "digamma", "special_psi", "digamma", "special_i0", "i0"),
 	withScalars("special_zeta", "self_scalar", "other_scalar", "self", "other",
-		Op{Schema: "special_zeta(Tensor self, Tensor other) -> Tensor", Tags: Pointwise, Shape: shapeSpecial(false), CPU: map2(Fn2{F32: Each2(hurwitz[float32]), F64: Each2(hurwitz[float64])})}),
+		Op{Schema: "special_zeta(Tensor self, Tensor other) -> Tensor", Tags: Pointwise, Shape: shapeSpecial(false), CPU: map2(floats(hurwitz))}),
 	withScalars("special_xlog1py", "self_scalar", "other_scalar", "self", "other",
-		Op{Schema: "special_xlog1py(Tensor self, Tensor other) -> Tensor", Tags: Pointwise, Shape: shapeSpecial(true), CPU: map2(floats(xlog1py))}),
+		Op{Schema: "special_xlog1py(Tensor self, Tensor other) -> Tensor", Tags: Pointwise, Shape: shapeSpecial(true), CPU: roundingLog(math.Log1p)}),
 	withScalars("special_xlogy", "self_scalar", "other_scalar", "self", "other",
 		Op{Schema: "special_xlogy(Tensor self, Tensor other) -> Tensor", Decomp: rename2("xlogy.Tensor")}),
 	[]Op{
-		{Schema: "special_ndtr(Tensor self) -> Tensor", Tags: Pointwise, Shape: shapeSpecial(true), CPU: map1(Fn1{F32: Each1(ndtr[float32]), F64: Each1(ndtr[float64])})},
+		{Schema: "special_entr(Tensor self) -> Tensor", Tags: Pointwise, Shape: shapeSpecial(true), CPU: func(k *Kernel) {
+			r := k.rounder()
+			k.Map1(real1(func(x float64) float64 {
+				switch {
+				case x > 0:
+					return -x * r(math.Log(x))
+				case x == 0:
+					return 0
+				case x < 0:
+					return math.Inf(-1)
+				}
+				return x
+			}), k.T(0))
+		}},
+		{Schema: "special_ndtr(Tensor self) -> Tensor", Tags: Pointwise, Shape: shapeSpecial(true), CPU: ndtrKernel},
 		{Schema: "igamma(Tensor self, Tensor other) -> Tensor", Tags: Pointwise, Shape: shapeGammaInc, CPU: map2(floats(gammaP))},
 		{Schema: "igammac(Tensor self, Tensor other) -> Tensor", Tags: Pointwise, Shape: shapeGammaInc, CPU: map2(floats(gammaQ))},
 		{Schema: "special_gammainc(Tensor self, Tensor other) -> Tensor", Decomp: rename2("igamma")},
@@ -144,30 +157,14 @@ func finite(f func(float64) float64) func(float64) float64 {
 	}
 }
 
-func entr(x float64) float64 {
-	switch {
-	case x > 0:
-		return -x * math.Log(x)
-	case x == 0:
-		return 0
-	case x < 0:
-		return math.Inf(-1)
-	}
-	return x
-}
-
-func xlog1py(x, y float64) float64 {
-	switch {
-	case y != y:
-		return y
-	case x == 0:
-		return 0
-	}
-	return x * math.Log1p(y)
-}
-
-func ndtr[T float32 | float64](x T) T {
-	return (1 + T(math.Erf(float64(x)*(math.Sqrt2/2)))) * 0.5
+func ndtrKernel(k *Kernel) {
+	r := k.rounder()
+	k.Map1(Fn1{
+		F32: Each1(func(x float32) float32 {
+			return float32(r(float64(1+float32(r(math.Erf(r(float64(x)*(math.Sqrt2/2))))))) * 0.5)
+		}),
+		F64: Each1(func(x float64) float64 { return (1 + math.Erf(x*(math.Sqrt2/2))) * 0.5 }),
+	}, k.T(0))
 }
 
 func shapeGammaInc(a *Args) []Meta {

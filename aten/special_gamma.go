@@ -52,7 +52,7 @@ func trigamma[T float32 | float64](x T) T {
 
 // polygamma of order n >= 2, by the Hurwitz zeta function.
 func polygamma[T float32 | float64](n int64, x T) T {
-	v := T(math.Exp(lgamma(float64(n)+1))) * hurwitz(T(n)+1, x)
+	v := T(math.Exp(lgamma(float64(n)+1))) * T(hurwitz(float64(n)+1, float64(x)))
 	if n%2 == 0 {
 		return -v
 	}
@@ -64,42 +64,41 @@ var zetaTail = [...]float64{12, -720, 30240, -1209600, 47900160, -1892437580.318
 	116467828143500.67, -4597978722407473, 181521054019435460, -7166165256175667000}
 
 // hurwitz is the Hurwitz zeta function, the sum of 1/(k+q)^x over k >= 0: nine terms at least, then Euler-Maclaurin.
-func hurwitz[T float32 | float64](x, q T) T {
-	eps := T(1.11022302462515654042e-16)
-	pow := func(a, b T) T { return T(math.Pow(float64(a), float64(b))) }
+func hurwitz(x, q float64) float64 {
+	const eps = 1.0 / (1 << 53)
 	switch {
 	case x == 1:
-		return T(math.Inf(1))
+		return math.Inf(1)
 	case x < 1:
-		return T(math.NaN())
-	case q <= 0 && q == T(math.Floor(float64(q))):
-		return T(math.Inf(1))
-	case q <= 0 && x != T(math.Floor(float64(x))):
-		return T(math.NaN())
+		return math.NaN()
+	case q <= 0 && q == math.Floor(q):
+		return math.Inf(1)
+	case q <= 0 && x != math.Floor(x):
+		return math.NaN()
 	}
-	s := pow(q, -x)
-	a, b := q, T(0)
+	s := math.Pow(q, -x)
+	a, b := q, 0.0
 	for i := 0; i < 9 || a <= 9; i++ {
 		a++
-		b = pow(a, -x)
+		b = math.Pow(a, -x)
 		s += b
 		if -eps*s < b && b < eps*s {
 			return s
 		}
 		if i > 9 && a+1 == a { // too large a negative q: the sum cannot reach its tail
-			return T(math.NaN())
+			return math.NaN()
 		}
 	}
 	w := a
 	s += b * w / (x - 1)
 	s -= b / 2
-	f, k := T(1), T(0)
+	f, k := 1.0, 0.0
 	for _, d := range zetaTail {
 		f *= x + k
 		b /= w
-		t := f * b / T(d)
+		t := f * b / d
 		s += t
-		if absT(t/s) < eps {
+		if math.Abs(t/s) < eps {
 			return s
 		}
 		k++
@@ -120,7 +119,7 @@ func gammaP(a, x float64) float64 {
 	case x == 0:
 		return 0
 	case math.IsInf(a, 0):
-		return pick(math.IsInf(x, 0), math.NaN(), 0*x)
+		return pick(math.IsInf(x, 0), math.NaN(), 0)
 	case math.IsInf(x, 0):
 		return 1
 	case a != a || x != x:
@@ -140,7 +139,7 @@ func gammaQ(a, x float64) float64 {
 	case x == 0:
 		return 1
 	case math.IsInf(a, 0):
-		return pick(math.IsInf(x, 0), math.NaN(), 1+0*x)
+		return pick(math.IsInf(x, 0), math.NaN(), 1)
 	case math.IsInf(x, 0):
 		return 0
 	case a != a || x != x:

@@ -50,7 +50,7 @@ var unaryOps = concat(
 	[]Op{
 		{Schema: "neg(Tensor self) -> Tensor", Tags: Core | Pointwise, Shape: func(a *Args) []Meta {
 			if a.Tensor(0).DType == tensor.Bool {
-				Fail("Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` operator instead.")
+				FailAs("NotImplementedError", "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` operator instead.")
 			}
 			return shapeSame(a)
 		}, CPU: map1(Fn1{
@@ -67,7 +67,12 @@ var unaryOps = concat(
 			return m
 		}, CPU: absKernel},
 		{Schema: "square(Tensor self) -> Tensor", Decomp: func(b *Build, a *Args) []*Value { return One(b.Call("pow.Tensor_Scalar", a.Tensor(0), 2)) }},
-		{Schema: "positive(Tensor(a) self) -> Tensor(a)", Shape: func(a *Args) []Meta { return []Meta{a.Tensor(0).AliasMeta()} }},
+		{Schema: "positive(Tensor(a) self) -> Tensor(a)", Shape: func(a *Args) []Meta {
+			if a.Tensor(0).DType == tensor.Bool {
+				FailAs("NotImplementedError", "The `+` operator, on a bool tensor is not supported.")
+			}
+			return []Meta{a.Tensor(0).AliasMeta()}
+		}},
 		rounding("floor", Core, math.Floor),
 		rounding("ceil", Core, math.Ceil),
 		rounding("trunc", Core, math.Trunc),
@@ -81,11 +86,12 @@ var unaryOps = concat(
 		{Schema: "nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor", Tags: Pointwise, Shape: shapeSame, CPU: nanToNum},
 		{Schema: "logit(Tensor self, float? eps=None) -> Tensor", Tags: Pointwise, Shape: shapeFloat, CPU: func(k *Kernel) {
 			eps, ok := k.OptFloat(1)
+			r := k.rounder()
 			k.Map1(real1(func(x float64) float64 {
 				if ok {
 					x = clampFloat(x, eps, 1-eps)
 				}
-				return math.Log(x / (1 - x))
+				return math.Log(r(x / r(1-x)))
 			}), k.T(0))
 		}},
 		{Schema: "special_logit(Tensor self, float? eps=None) -> Tensor", Decomp: func(b *Build, a *Args) []*Value { return One(b.Call("logit", a.V...)) }},
@@ -147,7 +153,6 @@ func absKernel(k *Kernel) {
 		return
 	}
 	k.Map1(Fn1{
-		B:   Each1(func(x uint8) uint8 { return x }),
 		I64: Each1(func(x int64) int64 { return max(x, -x) }),
 		U64: Each1(func(x uint64) uint64 { return x }),
 		F32: Each1(func(x float32) float32 { return math.Float32frombits(math.Float32bits(x) &^ (1 << 31)) }),
