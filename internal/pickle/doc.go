@@ -23,8 +23,11 @@ func (d *Dict) Get(key string) (any, bool) {
 // List is a Python list.
 type List []any
 
-// Tuple is a Python tuple, torch.Size or named tuple without a known class.
+// Tuple is a Python tuple or torch.Size.
 type Tuple []any
+
+// Set is a Python set or frozenset, in the order of the file.
+type Set []any
 
 // DType is a torch dtype by name ("uint16").
 type DType string
@@ -35,8 +38,8 @@ type Device string
 // StorageRef names a storage of the file.
 type StorageRef struct {
 	Key      string
-	DType    string // of the storage's elements; "uint8" for an untyped storage, which counts bytes
-	Location string
+	DType    string // of the storage's elements; "" for an untyped storage, which counts bytes
+	Location string // a device, such as "cpu"
 	Numel    int64
 }
 

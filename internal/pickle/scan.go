@@ -4,7 +4,11 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"strconv"
 )
+
+// maxNumber is the longest number written as text, in bytes.
+const maxNumber = 400
 
 // argument lengths of opcodes: n >= 0 fixed, or one of these.
 const (
@@ -37,57 +41,104 @@ var opArgs = func() (t [256]int8) {
 	return t
 }()
 
-// check walks the opcodes up to STOP and refuses those that are unknown or claim more than there is.
-func check(b []byte) error {
+// check walks the opcodes up to STOP and refuses those that are unknown or claim more than there is, and more open marks or
+// opcodes than any honest file has. It gives the number of opcodes.
+func check(b []byte) (ops int, err error) {
+	marks := 0
+	memo := memo{}
 	for pos := 0; pos < len(b); {
 		op, at := b[pos], pos
+		if ops++; ops > maxOps {
+			return 0, &FormatError{at, fmt.Sprintf("more than %d opcodes", maxOps)}
+		}
+		switch op {
+		case '(':
+			marks++
+		case 't', 'l', 'd', 'u', 'e', 'i', 'o', '1', 0x90, 0x91:
+			marks--
+		}
+		if marks < 0 || marks > maxMarks {
+			return 0, &FormatError{at, fmt.Sprintf("%d marks are open", marks)}
+		}
 		pos++
 		n := int64(opArgs[op])
 		rest := b[pos:]
 		switch n {
 		case argBad:
-			return &FormatError{at, fmt.Sprintf("opcode 0x%02x is unknown or not allowed", op)}
+			return 0, &FormatError{at, fmt.Sprintf("opcode 0x%02x is unknown or not allowed", op)}
 		case argLine, argLine2:
 			total := 0
 			for range -n {
 				i := bytes.IndexByte(rest[total:], '\n')
 				if i < 0 {
-					return &FormatError{at, "a line does not end"}
+					return 0, &FormatError{at, "a line does not end"}
 				}
 				total += i + 1
 			}
-			n = int64(total)
+			if n = int64(total); n > maxNumber && (op == 'F' || op == 'I' || op == 'L') {
+				return 0, &FormatError{at, fmt.Sprintf("a number of %d digits", n)}
+			}
 		case argLen1, argLen4, argLen8:
 			k := int(-n)
 			if n == argLen1 {
 				k = 1
 			}
 			if len(rest) < k {
-				return &FormatError{at, "the stream ends inside a length"}
+				return 0, &FormatError{at, "the stream ends inside a length"}
 			}
-			var buf [8]byte
-			copy(buf[:], rest[:k])
-			n = int64(binary.LittleEndian.Uint64(buf[:]))
+			n = int64(number(rest[:k]))
 			if n < 0 || n > int64(len(rest)-k) {
-				return &FormatError{at, fmt.Sprintf("%d bytes are claimed, %d are left", uint64(n), len(rest)-k)}
+				return 0, &FormatError{at, fmt.Sprintf("%d bytes are claimed, %d are left", uint64(n), len(rest)-k)}
 			}
 			if op == 0x8a && n > 16 || op == 0x8b && n > 16 {
-				return &FormatError{at, "an integer of more than 128 bits"}
+				return 0, &FormatError{at, "an integer of more than 128 bits"}
 			}
 			n += int64(k)
 		}
 		if n > int64(len(rest)) {
-			return &FormatError{at, "the stream ends inside an argument"}
+			return 0, &FormatError{at, "the stream ends inside an argument"}
 		}
 		if op == 0x95 { // a frame: the bytes of its length follow as opcodes
 			if f := binary.LittleEndian.Uint64(rest); f > uint64(len(rest)-8) {
-				return &FormatError{at, "a frame is longer than the stream"}
+				return 0, &FormatError{at, "a frame is longer than the stream"}
 			}
 		}
+		if !memo.follow(op, rest[:n]) {
+			return 0, &FormatError{at, "a value is fetched that was never stored"}
+		}
 		if op == '.' {
-			return nil
+			return ops, nil
 		}
 		pos += int(n)
 	}
-	return &FormatError{len(b), "the stream has no STOP"}
+	return 0, &FormatError{len(b), "the stream has no STOP"}
+}
+
+// memo holds the numbers under which values were stored.
+type memo map[uint64]bool
+
+// follow notes a store and reports whether a fetch finds a value.
+func (m memo) follow(op byte, arg []byte) bool {
+	switch op {
+	case 'q', 'r':
+		m[number(arg)] = true
+	case 0x94: // the library's rule is that of Python
+		m[uint64(len(m))] = true
+	case 'h', 'j':
+		return m[number(arg)]
+	case 'p', 'g':
+		n, err := strconv.ParseUint(string(arg[:len(arg)-1]), 10, 32)
+		if op == 'g' {
+			return err == nil && m[n]
+		}
+		m[n] = true
+	}
+	return true
+}
+
+// number reads a little-endian argument of up to 8 bytes.
+func number(arg []byte) uint64 {
+	var buf [8]byte
+	copy(buf[:], arg)
+	return binary.LittleEndian.Uint64(buf[:])
 }

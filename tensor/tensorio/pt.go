@@ -16,6 +16,9 @@ import (
 // Tuple is a Python tuple in a .pt file; a list is []any.
 type Tuple []any
 
+// Set is a Python set or frozenset in a .pt file.
+type Set []any
+
 // Dict is a Python dict with its order.
 type Dict struct {
 	Keys, Values []any
@@ -31,7 +34,8 @@ func (d *Dict) Get(key string) (any, bool) {
 	return nil, false
 }
 
-// LoadPT reads a torch.save file: nil, bool, int64, float64, complex128, string, []any, Tuple, *Dict and *tensor.Tensor, nested.
+// LoadPT reads a torch.save file: nil, bool, int64, *big.Int, float64, complex128, string, []byte, []any, Tuple, Set, *Dict,
+// tensor.DType and *tensor.Tensor, nested; a torch.device gives its name.
 // Tensors that share a storage in the file share it afterwards. Classes other than tensors and plain containers are refused;
 // nothing in the file is executed.
 func LoadPT(path string) (any, error) {
@@ -45,13 +49,22 @@ func LoadPT(path string) (any, error) {
 // ParsePT is [LoadPT] for a file in memory. Tensors may point into b.
 func ParsePT(b []byte) (any, error) {
 	if !bytes.HasPrefix(b, []byte("PK")) {
-		return nil, fmt.Errorf("tensorio: not a torch.save file: %s", archive.Sniff(b).Advice())
+		return nil, notPT(b)
 	}
 	r, err := archive.NewBytes(b, archive.Options{})
 	if err != nil {
 		return nil, err
 	}
 	return ReadPT(r, false)
+}
+
+// notPT says what a file is that is no zip.
+func notPT(b []byte) error {
+	kind := archive.Sniff(b)
+	if kind == archive.KindPickle {
+		return fmt.Errorf("tensorio: the file is %s: load it in PyTorch and torch.save it again, which writes a zip", kind)
+	}
+	return fmt.Errorf("tensorio: not a torch.save file: it is %s", kind)
 }
 
 // ReadPT reads the torch.save file that r holds. With readOnly the tensors' memory must not be written.
@@ -96,6 +109,9 @@ func (d *decoder) value(v any) (any, error) {
 	case pickle.Tuple:
 		l, err := d.list(v)
 		return Tuple(l), err
+	case pickle.Set:
+		l, err := d.list(v)
+		return Set(l), err
 	case *pickle.Dict:
 		keys, err := d.list(v.Keys)
 		if err != nil {
@@ -120,20 +136,44 @@ func (d *decoder) tensor(t *pickle.TensorRef) (*tensor.Tensor, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tensorio: %w", err)
 	}
-	st := d.storages[t.Storage.Key]
-	if st == nil {
-		b, err := d.r.ReadBytes("data/" + t.Storage.Key)
+	st, err := d.storage(&t.Storage)
+	if err != nil {
+		return nil, err
+	}
+	out, err := tensor.View(st, dt, t.Size, t.Stride, t.Offset)
+	if err != nil {
+		return nil, fmt.Errorf("tensorio: tensor of %v with sizes %v, strides %v, offset %d over storage %q of %d bytes: %w", dt, t.Size, t.Stride, t.Offset, t.Storage.Key, len(st.Bytes()), err)
+	}
+	if t.Conj || t.Neg {
+		out = out.WithBits(t.Conj, t.Neg)
+	}
+	return out, nil
+}
+
+// storage gives the storage of a key, which all tensors that name the key share.
+func (d *decoder) storage(s *pickle.StorageRef) (*tensor.Storage, error) {
+	if st := d.storages[s.Key]; st != nil {
+		return st, nil
+	}
+	b, err := d.r.ReadBytes("data/" + s.Key)
+	if err != nil {
+		return nil, fmt.Errorf("tensorio: %w", err)
+	}
+	size := int64(1)
+	if s.DType != "" {
+		dt, err := tensor.ParseDType(s.DType)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("tensorio: %w", err)
 		}
-		st = Wrap(b, dt, d.readOnly)
-		d.storages[t.Storage.Key] = st
+		size = int64(dt.Size())
 	}
-	v, err := tensor.View(st, dt, t.Size, t.Stride, t.Offset)
-	if err == nil && (t.Conj || t.Neg) {
-		v = v.WithBits(t.Conj, t.Neg)
+	if s.Numel > int64(len(b))/size {
+		return nil, fmt.Errorf("tensorio: storage %q has %d bytes, too few for the %d elements of %d bytes that the file says", s.Key, len(b), s.Numel, size)
 	}
-	return v, err
+	// Tensors of several types may share the storage, so it is aligned for the widest.
+	st := Wrap(b, tensor.Complex128, d.readOnly)
+	d.storages[s.Key] = st
+	return st, nil
 }
 
 // Wrap makes a storage over b, which is copied only if its elements of type dt would not be aligned.
@@ -160,13 +200,14 @@ func SavePT(path string, v any) error {
 	return f.Close()
 }
 
-// WritePT is [SavePT] to a writer.
+// WritePT is [SavePT] to a writer. Each storage is written once and whole, also where tensors see only a part of it.
 func WritePT(w io.Writer, v any) error {
-	e := &encoder{keys: map[*tensor.Storage]string{}}
+	e := &encoder{index: map[*tensor.Storage]int{}}
 	p, err := e.value(v)
 	if err != nil {
 		return err
 	}
+	e.settle()
 	b, err := pickle.Marshal(p)
 	if err != nil {
 		return err
@@ -176,15 +217,44 @@ func WritePT(w io.Writer, v any) error {
 	z.WriteString(".format_version", "1")
 	z.WriteString(".storage_alignment", "64")
 	z.WriteString("byteorder", "little")
-	for i, st := range e.storages {
-		z.WriteBytes("data/"+pickle.StorageKey(i), st)
+	for i := range e.storages {
+		z.WriteBytes("data/"+pickle.StorageKey(i), e.storages[i].bytes)
 	}
-	return z.Close()
+	return z.Close() // gives the first error of all
 }
 
 type encoder struct {
-	keys     map[*tensor.Storage]string
-	storages [][]byte
+	index    map[*tensor.Storage]int
+	storages []encoderStorage
+}
+
+// encoderStorage is a storage and the tensors that were written over it.
+type encoderStorage struct {
+	bytes []byte
+	refs  []*pickle.TensorRef
+}
+
+// settle decides for each storage whether it is written with an element type: where all its tensors have one type, for which
+// torch has a storage class. torch.load would misread tensors of a second type over a typed storage.
+func (e *encoder) settle() {
+	for i, s := range e.storages {
+		dt, n := "", int64(len(s.bytes))
+		for _, t := range s.refs {
+			if t.DType != s.refs[0].DType || !pickle.Typed(t.DType) {
+				dt = ""
+				break
+			}
+			dt = t.DType
+		}
+		if d, err := tensor.ParseDType(dt); err == nil && n%int64(d.Size()) == 0 {
+			n /= int64(d.Size())
+		} else {
+			dt = ""
+		}
+		for _, t := range s.refs {
+			t.Storage = pickle.StorageRef{Key: pickle.StorageKey(i), DType: dt, Numel: n}
+		}
+	}
 }
 
 func (e *encoder) list(in []any) ([]any, error) {
@@ -213,36 +283,31 @@ func (e *encoder) value(v any) (any, error) {
 		}
 		vals, err := e.list(v.Values)
 		return &pickle.Dict{Keys: keys, Values: vals}, err
+	case Set:
+		l, err := e.list(v)
+		return pickle.Set(l), err
+	case tensor.DType:
+		return pickle.DType(v.String()), nil
 	case map[string]any:
 		return nil, fmt.Errorf("tensorio: a Go map has no order; use *tensorio.Dict")
 	case *tensor.Tensor:
 		if v == nil {
 			return nil, nil
 		}
-		return e.tensor(v)
+		return e.tensor(v), nil
 	}
 	return v, nil
 }
 
-func (e *encoder) tensor(t *tensor.Tensor) (*pickle.TensorRef, error) {
-	if t.IsConj() || t.IsNeg() {
-		return nil, fmt.Errorf("tensorio: a lazily conjugated or negated tensor must be resolved before it is written")
-	}
+func (e *encoder) tensor(t *tensor.Tensor) *pickle.TensorRef {
 	st := t.Storage()
-	key, ok := e.keys[st]
+	i, ok := e.index[st]
 	if !ok {
-		key = pickle.StorageKey(len(e.storages))
-		e.keys[st] = key
-		e.storages = append(e.storages, st.Bytes())
+		i = len(e.storages)
+		e.index[st] = i
+		e.storages = append(e.storages, encoderStorage{bytes: st.Bytes()})
 	}
-	n := int64(len(st.Bytes()))
-	if !untyped(t.DType()) {
-		n /= int64(t.DType().Size())
-	}
-	return &pickle.TensorRef{Storage: pickle.StorageRef{Key: key, Numel: n}, DType: t.DType().String(), Offset: t.Offset(), Size: t.Sizes(), Stride: t.Strides()}, nil
-}
-
-// untyped reports the dtypes that torch.save writes over an untyped storage, which counts bytes.
-func untyped(d tensor.DType) bool {
-	return d == tensor.Uint16 || d == tensor.Uint32 || d == tensor.Uint64 || d.IsFloat8() || d == tensor.Complex32
+	ref := &pickle.TensorRef{DType: t.DType().String(), Offset: t.Offset(), Size: t.Sizes(), Stride: t.Strides(), Conj: t.IsConj(), Neg: t.IsNeg()}
+	e.storages[i].refs = append(e.storages[i].refs, ref)
+	return ref
 }
