@@ -26,7 +26,7 @@ func (c *guardChecker) Check(leaves []any) (map[string]int64, error) {
 // newInputChecker compiles what the program assumes of its inputs.
 func newInputChecker(p *export.Program, opts Options) (inputChecker, error) {
 	spec := guards.Spec{Guards: p.GuardsCode()}
-	names := InputNames(p)
+	names, paths := InputNames(p), keyPaths(p)
 	j := 0
 	for i, s := range p.Signature().Inputs {
 		if s.Kind != export.UserInput {
@@ -35,6 +35,9 @@ func newInputChecker(p *export.Program, opts Options) (inputChecker, error) {
 		in := guards.Input{Name: s.Arg.ArgName()}
 		if j < len(names) {
 			in.Name = names[j]
+		}
+		if j < len(paths) {
+			in.KeyPath = paths[j]
 		}
 		j++
 		gi := p.Graph().Inputs[i]
@@ -91,6 +94,34 @@ func InputNames(p *export.Program) []string {
 		}
 	}
 	return names
+}
+
+// keyPaths gives the place of each user input in a call as PyTorch's messages name it: *args[0]['k'], or 'n' for a keyword.
+// It is nil without a readable tree spec.
+func keyPaths(p *export.Program) []string {
+	in, _ := p.CallSpec()
+	spec, err := pytree.Parse(in, p.Parts().NamedTuples)
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, path := range spec.Paths() {
+		var b strings.Builder
+		switch {
+		case len(path) < 2:
+			return nil
+		case path[0].Num == 0:
+			b.WriteString("*args" + path[1].String())
+		default:
+			key := path[1].String()
+			b.WriteString(key[1 : len(key)-1])
+		}
+		for _, k := range path[2:] {
+			b.WriteString(k.String())
+		}
+		out = append(out, b.String())
+	}
+	return out
 }
 
 // pathName writes a path into (args, kwargs) by the names of forward's parameters.

@@ -661,3 +661,24 @@ func denseIndicator(a []any) (any, error) {
 	}
 	return int64(1), nil
 }
+
+// Known reports whether every function in e can be evaluated; the error names the first that cannot.
+func (e *Expr) Known() error {
+	switch e.Op {
+	case OpSymbol, OpInt, OpFloat, OpBool, OpString, "And", "Or", "Where", "Piecewise", "ExprCondPair":
+	default:
+		f, ok := functions[e.Op]
+		if !ok {
+			return fmt.Errorf("symbolic: %s: %w", e.Op, ErrUndefined)
+		}
+		if len(e.Args) < f.min || f.max >= 0 && len(e.Args) > f.max {
+			return fmt.Errorf("symbolic: %s takes %d arguments, got %d", e.Op, f.min, len(e.Args))
+		}
+	}
+	for _, a := range e.Args {
+		if err := a.Known(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
