@@ -174,7 +174,7 @@ func (ep *ConvEpilogue) finish(out []float32, base, ch, i0, i1, pos, p0, width i
 	}
 }
 
-// depthwiseF32 convolves each channel with its own filters, a row of outputs at a time.
+// depthwiseF32 convolves each channel with its own filters.
 func (c *Conv) depthwiseF32(p *pool.Pool, l *convLayout, src, w []float32, ep *ConvEpilogue, out []float32) {
 	mult, pos, taps := c.Out/c.In, volume(c.OutSize), volume(c.Kernel)
 	p.ParallelFor(c.N*c.Out, max(1, 65536/(pos*taps)), func(lo, hi int) {
@@ -185,29 +185,32 @@ func (c *Conv) depthwiseF32(p *pool.Pool, l *convLayout, src, w []float32, ep *C
 			if ep.Bias != nil {
 				bias = ep.Bias[o]
 			}
-			for i := 0; i < pos; i += c.OutSize[2] {
-				at := t*pos + i
-				row := out[at : at+c.OutSize[2]]
-				depthwiseRow(row, plane[l.position(i):], l.taps, f, bias)
-				if ep.Residual != nil {
-					AddF32(row, row, ep.Residual[at:])
-				}
-				if ep.Act != nil {
-					ep.Act(row, row)
-				}
+			dst := out[t*pos : (t+1)*pos]
+			slice := c.OutSize[1] * c.OutSize[2]
+			for z := range c.OutSize[0] {
+				depthwiseRows(dst[z*slice:(z+1)*slice], plane[l.position(z*slice):], c.OutSize[2], c.Stride[1]*l.columns.row, l.taps, f, bias)
+			}
+			if ep.Residual != nil {
+				AddF32(dst, dst, ep.Residual[t*pos:])
+			}
+			if ep.Act != nil {
+				ep.Act(dst, dst)
 			}
 		}
 	})
 }
 
-// depthwiseRow is dst[i] = bias + sum of w[t]*src[offsets[t]+i].
-func depthwiseRow(dst, src []float32, offsets []int, w []float32, bias float32) {
+// depthwiseRows is dst[r*n+i] = bias + sum of w[t]*src[r*step+offsets[t]+i] for all rows of n outputs.
+func depthwiseRows(dst, src []float32, n, step int, offsets []int, w []float32, bias float32) {
 	if hasAVX2 {
-		depthwiseF32AVX2(&dst[0], &src[0], len(dst), &offsets[0], &w[0], len(w), bias)
+		depthwiseF32AVX2(&dst[0], &src[0], n, len(dst)/n, step, &offsets[0], &w[0], len(w), bias)
 		return
 	}
 	FillF32(dst, bias)
-	for t, f := range w {
-		axpyGeneric(dst, src[offsets[t]:], f)
+	for r := 0; len(dst) > 0; r++ {
+		for t, f := range w {
+			axpyGeneric(dst[:n], src[r*step+offsets[t]:], f)
+		}
+		dst = dst[n:]
 	}
 }

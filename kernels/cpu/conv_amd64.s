@@ -42,85 +42,121 @@ packConvF32AVX2_done:
 	VZEROUPPER
 	RET
 
-// func depthwiseF32AVX2(dst *float32, src *float32, n int, offsets *int, w *float32, taps int, bias float32)
+// func depthwiseF32AVX2(dst *float32, src *float32, n int, rows int, step int, offsets *int, w *float32, taps int, bias float32)
 // Requires: AVX, AVX2, FMA3, SSE
-TEXT ·depthwiseF32AVX2(SB), NOSPLIT, $0-52
+TEXT ·depthwiseF32AVX2(SB), NOSPLIT, $0-68
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
-	MOVQ         n+16(FP), DX
-	MOVQ         offsets+24(FP), BX
-	MOVQ         w+32(FP), SI
-	MOVQ         taps+40(FP), DI
-	MOVSS        bias+48(FP), X0
+	MOVQ         rows+24(FP), DX
+	MOVQ         offsets+40(FP), BX
+	MOVQ         w+48(FP), SI
+	MOVQ         taps+56(FP), DI
+	MOVSS        bias+64(FP), X0
 	VBROADCASTSS X0, Y0
 
+depthwiseF32AVX2_row:
+	TESTQ DX, DX
+	JE    depthwiseF32AVX2_done
+	MOVQ  n+16(FP), R8
+	MOVQ  CX, R9
+
 depthwiseF32AVX2_32:
-	CMPQ    DX, $0x20
-	JL      depthwiseF32AVX2_8
+	CMPQ    R8, $0x20
+	JL      depthwiseF32AVX2_16
 	VMOVAPS Y0, Y1
 	VMOVAPS Y0, Y2
 	VMOVAPS Y0, Y3
 	VMOVAPS Y0, Y4
-	XORQ    R8, R8
+	XORQ    R10, R10
 
-depthwiseF32AVX2_taps32:
-	MOVQ         (BX)(R8*8), R9
-	VBROADCASTSS (SI)(R8*4), Y5
-	LEAQ         (CX)(R9*4), R9
-	VFMADD231PS  (R9), Y5, Y1
-	VFMADD231PS  32(R9), Y5, Y2
-	VFMADD231PS  64(R9), Y5, Y3
-	VFMADD231PS  96(R9), Y5, Y4
-	INCQ         R8
-	CMPQ         R8, DI
-	JL           depthwiseF32AVX2_taps32
+depthwiseF32AVX2_tapsdepthwiseF32AVX2_32:
+	MOVQ         (BX)(R10*8), R11
+	VBROADCASTSS (SI)(R10*4), Y5
+	LEAQ         (R9)(R11*4), R11
+	VFMADD231PS  (R11), Y5, Y1
+	VFMADD231PS  32(R11), Y5, Y2
+	VFMADD231PS  64(R11), Y5, Y3
+	VFMADD231PS  96(R11), Y5, Y4
+	INCQ         R10
+	CMPQ         R10, DI
+	JL           depthwiseF32AVX2_tapsdepthwiseF32AVX2_32
 	VMOVUPS      Y1, (AX)
 	VMOVUPS      Y2, 32(AX)
 	VMOVUPS      Y3, 64(AX)
 	VMOVUPS      Y4, 96(AX)
-	ADDQ         $0x00000080, CX
+	ADDQ         $0x00000080, R9
 	ADDQ         $0x00000080, AX
-	SUBQ         $0x20, DX
+	SUBQ         $0x20, R8
 	JMP          depthwiseF32AVX2_32
 
+depthwiseF32AVX2_16:
+	CMPQ    R8, $0x10
+	JL      depthwiseF32AVX2_8
+	VMOVAPS Y0, Y1
+	VMOVAPS Y0, Y2
+	XORQ    R10, R10
+
+depthwiseF32AVX2_tapsdepthwiseF32AVX2_16:
+	MOVQ         (BX)(R10*8), R11
+	VBROADCASTSS (SI)(R10*4), Y3
+	LEAQ         (R9)(R11*4), R11
+	VFMADD231PS  (R11), Y3, Y1
+	VFMADD231PS  32(R11), Y3, Y2
+	INCQ         R10
+	CMPQ         R10, DI
+	JL           depthwiseF32AVX2_tapsdepthwiseF32AVX2_16
+	VMOVUPS      Y1, (AX)
+	VMOVUPS      Y2, 32(AX)
+	ADDQ         $0x00000040, R9
+	ADDQ         $0x00000040, AX
+	SUBQ         $0x10, R8
+	JMP          depthwiseF32AVX2_16
+
 depthwiseF32AVX2_8:
-	CMPQ    DX, $0x08
+	CMPQ    R8, $0x08
 	JL      depthwiseF32AVX2_tail
 	VMOVAPS Y0, Y1
-	XORQ    R8, R8
+	XORQ    R10, R10
 
-depthwiseF32AVX2_taps8:
-	MOVQ         (BX)(R8*8), R9
-	VBROADCASTSS (SI)(R8*4), Y2
-	LEAQ         (CX)(R9*4), R9
-	VFMADD231PS  (R9), Y2, Y1
-	INCQ         R8
-	CMPQ         R8, DI
-	JL           depthwiseF32AVX2_taps8
+depthwiseF32AVX2_tapsdepthwiseF32AVX2_8:
+	MOVQ         (BX)(R10*8), R11
+	VBROADCASTSS (SI)(R10*4), Y2
+	LEAQ         (R9)(R11*4), R11
+	VFMADD231PS  (R11), Y2, Y1
+	INCQ         R10
+	CMPQ         R10, DI
+	JL           depthwiseF32AVX2_tapsdepthwiseF32AVX2_8
 	VMOVUPS      Y1, (AX)
-	ADDQ         $0x20, CX
-	ADDQ         $0x20, AX
-	SUBQ         $0x08, DX
+	ADDQ         $0x00000020, R9
+	ADDQ         $0x00000020, AX
+	SUBQ         $0x08, R8
 	JMP          depthwiseF32AVX2_8
 
 depthwiseF32AVX2_tail:
-	TESTQ   DX, DX
-	JE      depthwiseF32AVX2_done
-	LEAQ    tailmask<>+32(SB), R8
-	NEGQ    DX
-	VMOVUPS (R8)(DX*4), Y2
+	TESTQ   R8, R8
+	JE      depthwiseF32AVX2_next
 	VMOVAPS Y0, Y1
-	XORQ    DX, DX
+	XORQ    R10, R10
 
 depthwiseF32AVX2_tapsTail:
-	MOVQ         (BX)(DX*8), R8
-	VBROADCASTSS (SI)(DX*4), Y0
-	LEAQ         (CX)(R8*4), R8
-	VFMADD231PS  (R8), Y0, Y1
-	INCQ         DX
-	CMPQ         DX, DI
+	MOVQ         (BX)(R10*8), R11
+	VBROADCASTSS (SI)(R10*4), Y2
+	LEAQ         (R9)(R11*4), R11
+	VFMADD231PS  (R11), Y2, Y1
+	INCQ         R10
+	CMPQ         R10, DI
 	JL           depthwiseF32AVX2_tapsTail
-	VMASKMOVPS   Y1, Y2, (AX)
+	LEAQ         (AX)(R8*4), AX
+	LEAQ         tailmask<>+32(SB), R9
+	NEGQ         R8
+	VMOVUPS      (R9)(R8*4), Y2
+	VMASKMOVPS   Y1, Y2, (AX)(R8*4)
+
+depthwiseF32AVX2_next:
+	MOVQ step+32(FP), R8
+	LEAQ (CX)(R8*4), CX
+	DECQ DX
+	JMP  depthwiseF32AVX2_row
 
 depthwiseF32AVX2_done:
 	VZEROUPPER
@@ -143,3 +179,26 @@ DATA tailmask<>+52(SB)/4, $0x00000000
 DATA tailmask<>+56(SB)/4, $0x00000000
 DATA tailmask<>+60(SB)/4, $0x00000000
 GLOBL tailmask<>(SB), RODATA|NOPTR, $64
+
+// func everySecondF32AVX2(dst *float32, src *float32, n int)
+// Requires: AVX, AVX2
+TEXT ·everySecondF32AVX2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ n+16(FP), DX
+
+everySecondF32AVX2_loop:
+	TESTQ   DX, DX
+	JE      everySecondF32AVX2_done
+	VMOVUPS (CX), Y0
+	VSHUFPS $0x88, 32(CX), Y0, Y0
+	VPERMPD $0xd8, Y0, Y0
+	VMOVUPS Y0, (AX)
+	ADDQ    $0x40, CX
+	ADDQ    $0x20, AX
+	SUBQ    $0x08, DX
+	JMP     everySecondF32AVX2_loop
+
+everySecondF32AVX2_done:
+	VZEROUPPER
+	RET

@@ -3,14 +3,13 @@ package cpu
 // convLayout is a copy of the input with its padding, in which each tap reads consecutive elements for the consecutive outputs of a
 // row: with a stride s along the width, columns are sorted by their remainder modulo s.
 type convLayout struct {
-	c      *Conv
-	direct bool   // the input itself has this layout, and no copy is made
-	size   [3]int // with padding: depth, height, columns that are used
-	row    int    // elements of a row
-	plane  int    // elements of a channel
-	phase  []int  // where the columns of a remainder begin in a row; -1 where no tap reads them
-	taps   []int  // offset of each kernel element, from the position of an output
-	before int    // elements before the first plane, where blended reads may begin
+	c       *Conv
+	direct  bool   // the input itself has this layout, and no copy is made
+	size    [3]int // with padding: depth, height, columns that are used
+	columns columns
+	plane   int   // elements of a channel
+	taps    []int // offset of each kernel element, from the position of an output
+	before  int   // elements before the first plane, where blended reads may begin
 }
 
 const convSlack = 16
@@ -20,25 +19,13 @@ func (c *Conv) layout() *convLayout {
 	for d := range l.size {
 		l.size[d] = (c.OutSize[d]-1)*c.Stride[d] + (c.Kernel[d]-1)*c.Dilation[d] + 1
 	}
-	s := c.Stride[2]
-	l.phase = make([]int, s)
-	for i := range l.phase {
-		l.phase[i] = -1
-	}
-	columns := (l.size[2] + s - 1) / s
-	for kw := range c.Kernel[2] {
-		if r := kw * c.Dilation[2] % s; l.phase[r] < 0 {
-			l.phase[r] = l.row
-			l.row += columns
-		}
-	}
-	l.plane = l.size[0] * l.size[1] * l.row
+	l.columns = makeColumns(l.size[2], c.Stride[2], c.Pad[2], c.Kernel[2], c.Dilation[2])
+	l.plane = l.size[0] * l.size[1] * l.columns.row
 	l.direct = volume(c.Kernel) == 1 && c.Stride == [3]int{1, 1, 1} && c.Pad == [3]int{} && c.OutSize == c.Size && !c.depthwise()
 	for kd := range c.Kernel[0] {
 		for kh := range c.Kernel[1] {
-			for kw := range c.Kernel[2] {
-				x := kw * c.Dilation[2]
-				l.taps = append(l.taps, (kd*c.Dilation[0]*l.size[1]+kh*c.Dilation[1])*l.row+l.phase[x%s]+x/s)
+			for _, x := range l.columns.taps {
+				l.taps = append(l.taps, (kd*c.Dilation[0]*l.size[1]+kh*c.Dilation[1])*l.columns.row+x)
 			}
 		}
 	}
@@ -55,7 +42,7 @@ func (l *convLayout) slack() int { return 2*convSlack + 16 }
 func (l *convLayout) position(q int) int {
 	c := l.c
 	x, y, z := q%c.OutSize[2], q/c.OutSize[2]%c.OutSize[1], q/c.OutSize[2]/c.OutSize[1]
-	return l.before + (z*c.Stride[0]*l.size[1]+y*c.Stride[1])*l.row + x
+	return l.before + (z*c.Stride[0]*l.size[1]+y*c.Stride[1])*l.columns.row + x
 }
 
 // offsets lists the taps of all channels of a group.
@@ -72,43 +59,14 @@ func (l *convLayout) offsets(channels int) []int {
 // copyPlane copies one channel.
 func (l *convLayout) copyPlane(dst, src []float32) {
 	c := l.c
-	for z := range l.size[0] {
-		for y := range l.size[1] {
-			row := dst[(z*l.size[1]+y)*l.row:][:l.row]
-			iz, iy := z-c.Pad[0], y-c.Pad[1]
-			if iz < 0 || iz >= c.Size[0] || iy < 0 || iy >= c.Size[1] {
-				clear(row)
-				continue
-			}
-			l.copyRow(row, src[(iz*c.Size[1]+iy)*c.Size[2]:][:c.Size[2]])
-		}
+	dst = dst[:l.plane]
+	if c.Pad != [3]int{} {
+		clear(dst)
 	}
-}
-
-func (l *convLayout) copyRow(dst, line []float32) {
-	s := l.c.Stride[2]
-	columns := (l.size[2] + s - 1) / s
-	for r, at := range l.phase {
-		if at < 0 {
-			continue
-		}
-		d := dst[at : at+columns]
-		x := r - l.c.Pad[2] // the column of d[0]
-		lo := 0
-		if x < 0 {
-			lo = min((-x+s-1)/s, columns)
-		}
-		hi := max(lo, min(columns, (len(line)-x+s-1)/s))
-		clear(d[:lo])
-		clear(d[hi:])
-		if s == 1 {
-			copy(d[lo:hi], line[max(x+lo, 0):])
-			continue
-		}
-		x += lo * s
-		for i := lo; i < hi; i++ {
-			d[i] = line[x]
-			x += s
+	for z := max(0, c.Pad[0]); z < min(l.size[0], c.Pad[0]+c.Size[0]); z++ {
+		for y := max(0, c.Pad[1]); y < min(l.size[1], c.Pad[1]+c.Size[1]); y++ {
+			at := ((z-c.Pad[0])*c.Size[1] + y - c.Pad[1]) * c.Size[2]
+			l.columns.copy(dst[(z*l.size[1]+y)*l.columns.row:], src[at:at+c.Size[2]])
 		}
 	}
 }

@@ -115,6 +115,10 @@ func GemmPacked(p *pool.Pool, m int, a Matrix, b *PackedB, c []float32, ldc int,
 		emptyProduct(m, b.N, c, ldc, beta, finish)
 		return
 	}
+	if m <= packedRows && a.Col == 1 {
+		gemmPackedSmall(p, m, a, b, c, ldc, beta, finish)
+		return
+	}
 	w := &product[float32]{pool: p, m: m, n: b.N, a: a, c: c, ldc: ldc, finish: finish}
 	off := 0
 	for k0 := 0; k0 < b.K; k0 += kc {

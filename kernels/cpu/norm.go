@@ -104,8 +104,12 @@ func LayerNormF32(p *pool.Pool, dst, x, weight, bias []float32, rows, n int, eps
 			d, s := dst[r*n:r*n+n], x[r*n:r*n+n]
 			m, v := MeanVarF32(s)
 			k := 1 / float32(math.Sqrt(float64(v+eps)))
-			center(d, s, m, k, 0)
-			weigh(d, weight, bias)
+			if hasAVX2 && weight != nil && bias != nil && n > 0 {
+				normRowF32AVX2(&d[0], &s[0], &weight[0], &bias[0], m, k, n)
+			} else {
+				center(d, s, m, k, 0)
+				weigh(d, weight, bias)
+			}
 			if mean != nil {
 				mean[r] = m
 			}

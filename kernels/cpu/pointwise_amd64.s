@@ -1424,8 +1424,8 @@ exp_many:
 	VFMADD213PS  c3f000000<>+0(SB), Y1, Y2
 	VMULPS       Y1, Y1, Y3
 	VFMADD213PS  Y1, Y3, Y2
-	VADDPS       c3f800000<>+0(SB), Y2, Y1
 	VCVTPS2DQ    Y0, Y0
+	VADDPS       c3f800000<>+0(SB), Y2, Y1
 	VPSRAD       $0x01, Y0, Y2
 	VPSUBD       Y2, Y0, Y0
 	VPADDD       c0000007f<>+0(SB), Y2, Y2
@@ -1452,8 +1452,8 @@ exp_many:
 	VFMADD213PS  c3f000000<>+0(SB), Y2, Y3
 	VMULPS       Y2, Y2, Y4
 	VFMADD213PS  Y2, Y4, Y3
-	VADDPS       c3f800000<>+0(SB), Y3, Y2
 	VCVTPS2DQ    Y1, Y1
+	VADDPS       c3f800000<>+0(SB), Y3, Y2
 	VPSRAD       $0x01, Y1, Y3
 	VPSUBD       Y3, Y1, Y1
 	VPADDD       c0000007f<>+0(SB), Y3, Y3
@@ -1490,8 +1490,8 @@ exp_one:
 	VFMADD213PS  c3f000000<>+0(SB), Y1, Y2
 	VMULPS       Y1, Y1, Y3
 	VFMADD213PS  Y1, Y3, Y2
-	VADDPS       c3f800000<>+0(SB), Y2, Y1
 	VCVTPS2DQ    Y0, Y0
+	VADDPS       c3f800000<>+0(SB), Y2, Y1
 	VPSRAD       $0x01, Y0, Y2
 	VPSUBD       Y2, Y0, Y0
 	VPADDD       c0000007f<>+0(SB), Y2, Y2
@@ -1530,8 +1530,8 @@ exp_tail:
 	VFMADD213PS  c3f000000<>+0(SB), Y2, Y3
 	VMULPS       Y2, Y2, Y4
 	VFMADD213PS  Y2, Y4, Y3
-	VADDPS       c3f800000<>+0(SB), Y3, Y2
 	VCVTPS2DQ    Y1, Y1
+	VADDPS       c3f800000<>+0(SB), Y3, Y2
 	VPSRAD       $0x01, Y1, Y3
 	VPSUBD       Y3, Y1, Y1
 	VPADDD       c0000007f<>+0(SB), Y3, Y3
@@ -2061,8 +2061,8 @@ tanh_one:
 	VFMADD213PS  c3f000000<>+0(SB), Y4, Y5
 	VMULPS       Y4, Y4, Y6
 	VFMADD213PS  Y4, Y6, Y5
-	VADDPS       c3f800000<>+0(SB), Y5, Y4
 	VCVTPS2DQ    Y2, Y2
+	VADDPS       c3f800000<>+0(SB), Y5, Y4
 	VPSRAD       $0x01, Y2, Y5
 	VPSUBD       Y5, Y2, Y2
 	VPADDD       c0000007f<>+0(SB), Y5, Y5
@@ -2123,8 +2123,8 @@ tanh_tail:
 	VFMADD213PS  c3f000000<>+0(SB), Y5, Y6
 	VMULPS       Y5, Y5, Y7
 	VFMADD213PS  Y5, Y7, Y6
-	VADDPS       c3f800000<>+0(SB), Y6, Y5
 	VCVTPS2DQ    Y3, Y3
+	VADDPS       c3f800000<>+0(SB), Y6, Y5
 	VPSRAD       $0x01, Y3, Y6
 	VPSUBD       Y6, Y3, Y3
 	VPADDD       c0000007f<>+0(SB), Y6, Y6
@@ -2260,8 +2260,8 @@ sigmoid_many:
 	VFMADD213PS  c3f000000<>+0(SB), Y2, Y3
 	VMULPS       Y2, Y2, Y4
 	VFMADD213PS  Y2, Y4, Y3
-	VADDPS       c3f800000<>+0(SB), Y3, Y2
 	VCVTPS2DQ    Y0, Y0
+	VADDPS       c3f800000<>+0(SB), Y3, Y2
 	VPSRAD       $0x01, Y0, Y3
 	VPSUBD       Y3, Y0, Y0
 	VPADDD       c0000007f<>+0(SB), Y3, Y3
@@ -2292,8 +2292,8 @@ sigmoid_many:
 	VFMADD213PS  c3f000000<>+0(SB), Y3, Y4
 	VMULPS       Y3, Y3, Y5
 	VFMADD213PS  Y3, Y5, Y4
-	VADDPS       c3f800000<>+0(SB), Y4, Y3
 	VCVTPS2DQ    Y1, Y1
+	VADDPS       c3f800000<>+0(SB), Y4, Y3
 	VPSRAD       $0x01, Y1, Y4
 	VPSUBD       Y4, Y1, Y1
 	VPADDD       c0000007f<>+0(SB), Y4, Y4
@@ -2334,8 +2334,8 @@ sigmoid_one:
 	VFMADD213PS  c3f000000<>+0(SB), Y2, Y3
 	VMULPS       Y2, Y2, Y4
 	VFMADD213PS  Y2, Y4, Y3
-	VADDPS       c3f800000<>+0(SB), Y3, Y2
 	VCVTPS2DQ    Y0, Y0
+	VADDPS       c3f800000<>+0(SB), Y3, Y2
 	VPSRAD       $0x01, Y0, Y3
 	VPSUBD       Y3, Y0, Y0
 	VPADDD       c0000007f<>+0(SB), Y3, Y3
@@ -2378,8 +2378,8 @@ sigmoid_tail:
 	VFMADD213PS  c3f000000<>+0(SB), Y3, Y4
 	VMULPS       Y3, Y3, Y5
 	VFMADD213PS  Y3, Y5, Y4
-	VADDPS       c3f800000<>+0(SB), Y4, Y3
 	VCVTPS2DQ    Y1, Y1
+	VADDPS       c3f800000<>+0(SB), Y4, Y3
 	VPSRAD       $0x01, Y1, Y4
 	VPSUBD       Y4, Y1, Y1
 	VPADDD       c0000007f<>+0(SB), Y4, Y4
@@ -2425,8 +2425,8 @@ silu_many:
 	VFMADD213PS  c3f000000<>+0(SB), Y2, Y3
 	VMULPS       Y2, Y2, Y4
 	VFMADD213PS  Y2, Y4, Y3
-	VADDPS       c3f800000<>+0(SB), Y3, Y2
 	VCVTPS2DQ    Y1, Y1
+	VADDPS       c3f800000<>+0(SB), Y3, Y2
 	VPSRAD       $0x01, Y1, Y3
 	VPSUBD       Y3, Y1, Y1
 	VPADDD       c0000007f<>+0(SB), Y3, Y3
@@ -2456,8 +2456,8 @@ silu_many:
 	VFMADD213PS  c3f000000<>+0(SB), Y3, Y4
 	VMULPS       Y3, Y3, Y5
 	VFMADD213PS  Y3, Y5, Y4
-	VADDPS       c3f800000<>+0(SB), Y4, Y3
 	VCVTPS2DQ    Y2, Y2
+	VADDPS       c3f800000<>+0(SB), Y4, Y3
 	VPSRAD       $0x01, Y2, Y4
 	VPSUBD       Y4, Y2, Y2
 	VPADDD       c0000007f<>+0(SB), Y4, Y4
@@ -2497,8 +2497,8 @@ silu_one:
 	VFMADD213PS  c3f000000<>+0(SB), Y2, Y3
 	VMULPS       Y2, Y2, Y4
 	VFMADD213PS  Y2, Y4, Y3
-	VADDPS       c3f800000<>+0(SB), Y3, Y2
 	VCVTPS2DQ    Y1, Y1
+	VADDPS       c3f800000<>+0(SB), Y3, Y2
 	VPSRAD       $0x01, Y1, Y3
 	VPSUBD       Y3, Y1, Y1
 	VPADDD       c0000007f<>+0(SB), Y3, Y3
@@ -2540,8 +2540,8 @@ silu_tail:
 	VFMADD213PS  c3f000000<>+0(SB), Y3, Y4
 	VMULPS       Y3, Y3, Y5
 	VFMADD213PS  Y3, Y5, Y4
-	VADDPS       c3f800000<>+0(SB), Y4, Y3
 	VCVTPS2DQ    Y2, Y2
+	VADDPS       c3f800000<>+0(SB), Y4, Y3
 	VPSRAD       $0x01, Y2, Y4
 	VPSUBD       Y4, Y2, Y2
 	VPADDD       c0000007f<>+0(SB), Y4, Y4
@@ -2590,33 +2590,23 @@ erf_one:
 	VFMADD213PS  cbf21cc4d<>+0(SB), Y2, Y4
 	VFMADD213PS  cbf90a795<>+0(SB), Y2, Y4
 	VFMADD213PS  c3997ee44<>+0(SB), Y2, Y4
-	VMOVUPS      c42b20000<>+0(SB), Y2
-	VMINPS       Y4, Y2, Y2
-	VMOVUPS      cc2d10000<>+0(SB), Y4
-	VMAXPS       Y2, Y4, Y2
-	VMOVAPS      Y2, Y4
-	VMULPS       c3fb8aa3b<>+0(SB), Y2, Y2
-	VROUNDPS     $0x08, Y2, Y2
-	VFNMADD231PS c3f318000<>+0(SB), Y2, Y4
-	VFNMADD231PS cb95e8083<>+0(SB), Y2, Y4
+	VMOVAPS      Y4, Y2
+	VMULPS       c3fb8aa3b<>+0(SB), Y4, Y4
+	VROUNDPS     $0x08, Y4, Y4
+	VFNMADD231PS c3f318000<>+0(SB), Y4, Y2
+	VFNMADD231PS cb95e8083<>+0(SB), Y4, Y2
 	VMOVUPS      c3950c270<>+0(SB), Y5
-	VFMADD213PS  c3ab6a492<>+0(SB), Y4, Y5
-	VFMADD213PS  c3c088854<>+0(SB), Y4, Y5
-	VFMADD213PS  c3d2aaa72<>+0(SB), Y4, Y5
-	VFMADD213PS  c3e2aaaab<>+0(SB), Y4, Y5
-	VFMADD213PS  c3f000000<>+0(SB), Y4, Y5
-	VMULPS       Y4, Y4, Y6
-	VFMADD213PS  Y4, Y6, Y5
+	VFMADD213PS  c3ab6a492<>+0(SB), Y2, Y5
+	VFMADD213PS  c3c088854<>+0(SB), Y2, Y5
+	VFMADD213PS  c3d2aaa72<>+0(SB), Y2, Y5
+	VFMADD213PS  c3e2aaaab<>+0(SB), Y2, Y5
+	VFMADD213PS  c3f000000<>+0(SB), Y2, Y5
+	VMULPS       Y2, Y2, Y6
+	VFMADD213PS  Y2, Y6, Y5
+	VCVTPS2DQ    Y4, Y2
 	VADDPS       c3f800000<>+0(SB), Y5, Y4
-	VCVTPS2DQ    Y2, Y2
-	VPSRAD       $0x01, Y2, Y5
-	VPSUBD       Y5, Y2, Y2
-	VPADDD       c0000007f<>+0(SB), Y5, Y5
-	VPSLLD       $0x17, Y5, Y5
-	VMULPS       Y5, Y4, Y4
-	VPADDD       c0000007f<>+0(SB), Y2, Y2
 	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y2, Y4, Y2
+	VPADDD       Y4, Y2, Y2
 	VCMPPS       $0x01, c40800000<>+0(SB), Y1, Y4
 	VANDPS       Y4, Y2, Y2
 	VCMPPS       $0x01, c3f800000<>+0(SB), Y1, Y1
@@ -2661,33 +2651,23 @@ erf_tail:
 	VFMADD213PS  cbf21cc4d<>+0(SB), Y3, Y5
 	VFMADD213PS  cbf90a795<>+0(SB), Y3, Y5
 	VFMADD213PS  c3997ee44<>+0(SB), Y3, Y5
-	VMOVUPS      c42b20000<>+0(SB), Y3
-	VMINPS       Y5, Y3, Y3
-	VMOVUPS      cc2d10000<>+0(SB), Y5
-	VMAXPS       Y3, Y5, Y3
-	VMOVAPS      Y3, Y5
-	VMULPS       c3fb8aa3b<>+0(SB), Y3, Y3
-	VROUNDPS     $0x08, Y3, Y3
-	VFNMADD231PS c3f318000<>+0(SB), Y3, Y5
-	VFNMADD231PS cb95e8083<>+0(SB), Y3, Y5
+	VMOVAPS      Y5, Y3
+	VMULPS       c3fb8aa3b<>+0(SB), Y5, Y5
+	VROUNDPS     $0x08, Y5, Y5
+	VFNMADD231PS c3f318000<>+0(SB), Y5, Y3
+	VFNMADD231PS cb95e8083<>+0(SB), Y5, Y3
 	VMOVUPS      c3950c270<>+0(SB), Y6
-	VFMADD213PS  c3ab6a492<>+0(SB), Y5, Y6
-	VFMADD213PS  c3c088854<>+0(SB), Y5, Y6
-	VFMADD213PS  c3d2aaa72<>+0(SB), Y5, Y6
-	VFMADD213PS  c3e2aaaab<>+0(SB), Y5, Y6
-	VFMADD213PS  c3f000000<>+0(SB), Y5, Y6
-	VMULPS       Y5, Y5, Y7
-	VFMADD213PS  Y5, Y7, Y6
+	VFMADD213PS  c3ab6a492<>+0(SB), Y3, Y6
+	VFMADD213PS  c3c088854<>+0(SB), Y3, Y6
+	VFMADD213PS  c3d2aaa72<>+0(SB), Y3, Y6
+	VFMADD213PS  c3e2aaaab<>+0(SB), Y3, Y6
+	VFMADD213PS  c3f000000<>+0(SB), Y3, Y6
+	VMULPS       Y3, Y3, Y7
+	VFMADD213PS  Y3, Y7, Y6
+	VCVTPS2DQ    Y5, Y3
 	VADDPS       c3f800000<>+0(SB), Y6, Y5
-	VCVTPS2DQ    Y3, Y3
-	VPSRAD       $0x01, Y3, Y6
-	VPSUBD       Y6, Y3, Y3
-	VPADDD       c0000007f<>+0(SB), Y6, Y6
-	VPSLLD       $0x17, Y6, Y6
-	VMULPS       Y6, Y5, Y5
-	VPADDD       c0000007f<>+0(SB), Y3, Y3
 	VPSLLD       $0x17, Y3, Y3
-	VMULPS       Y3, Y5, Y3
+	VPADDD       Y5, Y3, Y3
 	VCMPPS       $0x01, c40800000<>+0(SB), Y2, Y5
 	VANDPS       Y5, Y3, Y3
 	VCMPPS       $0x01, c3f800000<>+0(SB), Y2, Y2
@@ -2907,33 +2887,23 @@ gelu_one:
 	VFMADD213PS  cbf21cc4d<>+0(SB), Y2, Y4
 	VFMADD213PS  cbf90a795<>+0(SB), Y2, Y4
 	VFMADD213PS  c3997ee44<>+0(SB), Y2, Y4
-	VMOVUPS      c42b20000<>+0(SB), Y2
-	VMINPS       Y4, Y2, Y2
-	VMOVUPS      cc2d10000<>+0(SB), Y4
-	VMAXPS       Y2, Y4, Y2
-	VMOVAPS      Y2, Y4
-	VMULPS       c3fb8aa3b<>+0(SB), Y2, Y2
-	VROUNDPS     $0x08, Y2, Y2
-	VFNMADD231PS c3f318000<>+0(SB), Y2, Y4
-	VFNMADD231PS cb95e8083<>+0(SB), Y2, Y4
+	VMOVAPS      Y4, Y2
+	VMULPS       c3fb8aa3b<>+0(SB), Y4, Y4
+	VROUNDPS     $0x08, Y4, Y4
+	VFNMADD231PS c3f318000<>+0(SB), Y4, Y2
+	VFNMADD231PS cb95e8083<>+0(SB), Y4, Y2
 	VMOVUPS      c3950c270<>+0(SB), Y5
-	VFMADD213PS  c3ab6a492<>+0(SB), Y4, Y5
-	VFMADD213PS  c3c088854<>+0(SB), Y4, Y5
-	VFMADD213PS  c3d2aaa72<>+0(SB), Y4, Y5
-	VFMADD213PS  c3e2aaaab<>+0(SB), Y4, Y5
-	VFMADD213PS  c3f000000<>+0(SB), Y4, Y5
-	VMULPS       Y4, Y4, Y6
-	VFMADD213PS  Y4, Y6, Y5
+	VFMADD213PS  c3ab6a492<>+0(SB), Y2, Y5
+	VFMADD213PS  c3c088854<>+0(SB), Y2, Y5
+	VFMADD213PS  c3d2aaa72<>+0(SB), Y2, Y5
+	VFMADD213PS  c3e2aaaab<>+0(SB), Y2, Y5
+	VFMADD213PS  c3f000000<>+0(SB), Y2, Y5
+	VMULPS       Y2, Y2, Y6
+	VFMADD213PS  Y2, Y6, Y5
+	VCVTPS2DQ    Y4, Y2
 	VADDPS       c3f800000<>+0(SB), Y5, Y4
-	VCVTPS2DQ    Y2, Y2
-	VPSRAD       $0x01, Y2, Y5
-	VPSUBD       Y5, Y2, Y2
-	VPADDD       c0000007f<>+0(SB), Y5, Y5
-	VPSLLD       $0x17, Y5, Y5
-	VMULPS       Y5, Y4, Y4
-	VPADDD       c0000007f<>+0(SB), Y2, Y2
 	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y2, Y4, Y2
+	VPADDD       Y4, Y2, Y2
 	VCMPPS       $0x01, c40800000<>+0(SB), Y1, Y4
 	VANDPS       Y4, Y2, Y2
 	VMOVUPS      c3f000000<>+0(SB), Y4
@@ -2981,33 +2951,23 @@ gelu_tail:
 	VFMADD213PS  cbf21cc4d<>+0(SB), Y3, Y5
 	VFMADD213PS  cbf90a795<>+0(SB), Y3, Y5
 	VFMADD213PS  c3997ee44<>+0(SB), Y3, Y5
-	VMOVUPS      c42b20000<>+0(SB), Y3
-	VMINPS       Y5, Y3, Y3
-	VMOVUPS      cc2d10000<>+0(SB), Y5
-	VMAXPS       Y3, Y5, Y3
-	VMOVAPS      Y3, Y5
-	VMULPS       c3fb8aa3b<>+0(SB), Y3, Y3
-	VROUNDPS     $0x08, Y3, Y3
-	VFNMADD231PS c3f318000<>+0(SB), Y3, Y5
-	VFNMADD231PS cb95e8083<>+0(SB), Y3, Y5
+	VMOVAPS      Y5, Y3
+	VMULPS       c3fb8aa3b<>+0(SB), Y5, Y5
+	VROUNDPS     $0x08, Y5, Y5
+	VFNMADD231PS c3f318000<>+0(SB), Y5, Y3
+	VFNMADD231PS cb95e8083<>+0(SB), Y5, Y3
 	VMOVUPS      c3950c270<>+0(SB), Y6
-	VFMADD213PS  c3ab6a492<>+0(SB), Y5, Y6
-	VFMADD213PS  c3c088854<>+0(SB), Y5, Y6
-	VFMADD213PS  c3d2aaa72<>+0(SB), Y5, Y6
-	VFMADD213PS  c3e2aaaab<>+0(SB), Y5, Y6
-	VFMADD213PS  c3f000000<>+0(SB), Y5, Y6
-	VMULPS       Y5, Y5, Y7
-	VFMADD213PS  Y5, Y7, Y6
+	VFMADD213PS  c3ab6a492<>+0(SB), Y3, Y6
+	VFMADD213PS  c3c088854<>+0(SB), Y3, Y6
+	VFMADD213PS  c3d2aaa72<>+0(SB), Y3, Y6
+	VFMADD213PS  c3e2aaaab<>+0(SB), Y3, Y6
+	VFMADD213PS  c3f000000<>+0(SB), Y3, Y6
+	VMULPS       Y3, Y3, Y7
+	VFMADD213PS  Y3, Y7, Y6
+	VCVTPS2DQ    Y5, Y3
 	VADDPS       c3f800000<>+0(SB), Y6, Y5
-	VCVTPS2DQ    Y3, Y3
-	VPSRAD       $0x01, Y3, Y6
-	VPSUBD       Y6, Y3, Y3
-	VPADDD       c0000007f<>+0(SB), Y6, Y6
-	VPSLLD       $0x17, Y6, Y6
-	VMULPS       Y6, Y5, Y5
-	VPADDD       c0000007f<>+0(SB), Y3, Y3
 	VPSLLD       $0x17, Y3, Y3
-	VMULPS       Y3, Y5, Y3
+	VPADDD       Y5, Y3, Y3
 	VCMPPS       $0x01, c40800000<>+0(SB), Y2, Y5
 	VANDPS       Y5, Y3, Y3
 	VMOVUPS      c3f000000<>+0(SB), Y5
@@ -3059,8 +3019,8 @@ geluTanh_many:
 	VFMADD213PS  c3f000000<>+0(SB), Y2, Y3
 	VMULPS       Y2, Y2, Y4
 	VFMADD213PS  Y2, Y4, Y3
-	VADDPS       c3f800000<>+0(SB), Y3, Y2
 	VCVTPS2DQ    Y1, Y1
+	VADDPS       c3f800000<>+0(SB), Y3, Y2
 	VPSRAD       $0x01, Y1, Y3
 	VPSUBD       Y3, Y1, Y1
 	VPADDD       c0000007f<>+0(SB), Y3, Y3
@@ -3094,8 +3054,8 @@ geluTanh_many:
 	VFMADD213PS  c3f000000<>+0(SB), Y3, Y4
 	VMULPS       Y3, Y3, Y5
 	VFMADD213PS  Y3, Y5, Y4
-	VADDPS       c3f800000<>+0(SB), Y4, Y3
 	VCVTPS2DQ    Y2, Y2
+	VADDPS       c3f800000<>+0(SB), Y4, Y3
 	VPSRAD       $0x01, Y2, Y4
 	VPSUBD       Y4, Y2, Y2
 	VPADDD       c0000007f<>+0(SB), Y4, Y4
@@ -3139,8 +3099,8 @@ geluTanh_one:
 	VFMADD213PS  c3f000000<>+0(SB), Y2, Y3
 	VMULPS       Y2, Y2, Y4
 	VFMADD213PS  Y2, Y4, Y3
-	VADDPS       c3f800000<>+0(SB), Y3, Y2
 	VCVTPS2DQ    Y1, Y1
+	VADDPS       c3f800000<>+0(SB), Y3, Y2
 	VPSRAD       $0x01, Y1, Y3
 	VPSUBD       Y3, Y1, Y1
 	VPADDD       c0000007f<>+0(SB), Y3, Y3
@@ -3186,8 +3146,8 @@ geluTanh_tail:
 	VFMADD213PS  c3f000000<>+0(SB), Y3, Y4
 	VMULPS       Y3, Y3, Y5
 	VFMADD213PS  Y3, Y5, Y4
-	VADDPS       c3f800000<>+0(SB), Y4, Y3
 	VCVTPS2DQ    Y2, Y2
+	VADDPS       c3f800000<>+0(SB), Y4, Y3
 	VPSRAD       $0x01, Y2, Y4
 	VPSUBD       Y4, Y2, Y2
 	VPADDD       c0000007f<>+0(SB), Y4, Y4
@@ -3712,8 +3672,8 @@ mish_one:
 	VFMADD213PS  c3f000000<>+0(SB), Y2, Y3
 	VMULPS       Y2, Y2, Y4
 	VFMADD213PS  Y2, Y4, Y3
-	VADDPS       c3f800000<>+0(SB), Y3, Y2
 	VCVTPS2DQ    Y1, Y1
+	VADDPS       c3f800000<>+0(SB), Y3, Y2
 	VPSRAD       $0x01, Y1, Y3
 	VPSUBD       Y3, Y1, Y1
 	VPADDD       c0000007f<>+0(SB), Y3, Y3
@@ -3759,8 +3719,8 @@ mish_tail:
 	VFMADD213PS  c3f000000<>+0(SB), Y3, Y4
 	VMULPS       Y3, Y3, Y5
 	VFMADD213PS  Y3, Y5, Y4
-	VADDPS       c3f800000<>+0(SB), Y4, Y3
 	VCVTPS2DQ    Y2, Y2
+	VADDPS       c3f800000<>+0(SB), Y4, Y3
 	VPSRAD       $0x01, Y2, Y4
 	VPSUBD       Y4, Y2, Y2
 	VPADDD       c0000007f<>+0(SB), Y4, Y4
@@ -3967,5 +3927,77 @@ center_tail:
 	VMASKMOVPS  Y0, Y3, (AX)
 
 center_done:
+	VZEROUPPER
+	RET
+
+// func normRowF32AVX2(dst *float32, x *float32, weight *float32, bias *float32, mean float32, scale float32, n int)
+// Requires: AVX, AVX2, FMA3, SSE
+TEXT ·normRowF32AVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         weight+16(FP), DX
+	MOVQ         bias+24(FP), BX
+	MOVQ         n+40(FP), SI
+	MOVSS        mean+32(FP), X0
+	VBROADCASTSS X0, Y0
+	MOVSS        scale+36(FP), X1
+	VBROADCASTSS X1, Y1
+
+normRow_many:
+	CMPQ        SI, $0x00000010
+	JL          normRow_one
+	VMOVUPS     (CX), Y2
+	VMOVUPS     (DX), Y3
+	VMOVUPS     (BX), Y4
+	VSUBPS      Y0, Y2, Y2
+	VMULPS      Y1, Y2, Y2
+	VFMADD213PS Y4, Y3, Y2
+	VMOVUPS     32(CX), Y3
+	VMOVUPS     32(DX), Y4
+	VMOVUPS     32(BX), Y5
+	VSUBPS      Y0, Y3, Y3
+	VMULPS      Y1, Y3, Y3
+	VFMADD213PS Y5, Y4, Y3
+	VMOVUPS     Y2, (AX)
+	VMOVUPS     Y3, 32(AX)
+	ADDQ        $0x00000040, AX
+	ADDQ        $0x00000040, CX
+	ADDQ        $0x00000040, DX
+	ADDQ        $0x00000040, BX
+	SUBQ        $0x00000010, SI
+	JMP         normRow_many
+
+normRow_one:
+	CMPQ        SI, $0x00000008
+	JL          normRow_tail
+	VMOVUPS     (CX), Y2
+	VMOVUPS     (DX), Y3
+	VMOVUPS     (BX), Y4
+	VSUBPS      Y0, Y2, Y2
+	VMULPS      Y1, Y2, Y2
+	VFMADD213PS Y4, Y3, Y2
+	VMOVUPS     Y2, (AX)
+	ADDQ        $0x00000020, AX
+	ADDQ        $0x00000020, CX
+	ADDQ        $0x00000020, DX
+	ADDQ        $0x00000020, BX
+	SUBQ        $0x00000008, SI
+	JMP         normRow_one
+
+normRow_tail:
+	TESTQ       SI, SI
+	JE          normRow_done
+	LEAQ        tailmask<>+32(SB), DI
+	NEGQ        SI
+	VMOVUPS     (DI)(SI*4), Y2
+	VMASKMOVPS  (CX), Y2, Y3
+	VMASKMOVPS  (DX), Y2, Y4
+	VMASKMOVPS  (BX), Y2, Y5
+	VSUBPS      Y0, Y3, Y0
+	VMULPS      Y1, Y0, Y0
+	VFMADD213PS Y5, Y4, Y0
+	VMASKMOVPS  Y0, Y2, (AX)
+
+normRow_done:
 	VZEROUPPER
 	RET

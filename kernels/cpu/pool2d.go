@@ -35,43 +35,47 @@ func span(out, stride, pad, kernel, dilation, size int) (from, lo, hi int) {
 // first of equal ones.
 func (c *Pool2d) MaxF32(p *pool.Pool, x, out []float32, index []int64) {
 	plane, outPlane := c.H*c.W, c.OutH*c.OutW
+	l := c.columns(c.DilationW)
 	p.ParallelFor(c.Planes, max(1, 16384/(outPlane*c.KernelH*c.KernelW+1)), func(lo, hi int) {
+		buf := scratch(c.W + l.row)
+		defer buf.free()
+		rows := [2][]float32{buf.data[:c.W], buf.data[c.W:]}
+		FillF32(rows[1], float32(math.Inf(-1)))
 		for i := lo; i < hi; i++ {
 			src, dst := x[i*plane:(i+1)*plane], out[i*outPlane:(i+1)*outPlane]
 			if index != nil {
 				c.maxIndexed(src, dst, index[i*outPlane:(i+1)*outPlane])
 				continue
 			}
-			row := scratch(c.W)
 			for oy := range c.OutH {
-				c.maxRow(src, row.data, dst[oy*c.OutW:(oy+1)*c.OutW], oy)
+				c.maxRow(src, rows, l, dst[oy*c.OutW:(oy+1)*c.OutW], oy)
 			}
-			row.free()
 		}
 	})
 }
 
-// maxRow takes the maximum down the columns first, whole rows at a time, then along the row.
-func (c *Pool2d) maxRow(src, row, dst []float32, oy int) {
+// columns lays out a row so that the windows' elements lie side by side.
+func (c *Pool2d) columns(dilation int) *columns {
+	l := makeColumns((c.OutW-1)*c.StrideW+(c.KernelW-1)*dilation+1, c.StrideW, c.PadW, c.KernelW, dilation)
+	return &l
+}
+
+// maxRow takes the maximum down the columns first, then along the row, whole rows at a time. rows[1] holds the padding.
+func (c *Pool2d) maxRow(src []float32, rows [2][]float32, l *columns, dst []float32, oy int) {
 	y, lo, hi := span(oy, c.StrideH, c.PadH, c.KernelH, c.DilationH, c.H)
 	if lo >= hi {
 		FillF32(dst, float32(math.Inf(-1)))
 		return
 	}
-	copy(row, src[(y+lo*c.DilationH)*c.W:][:c.W])
+	line := src[(y+lo*c.DilationH)*c.W:][:c.W]
 	for k := lo + 1; k < hi; k++ {
-		MaximumF32(row, row, src[(y+k*c.DilationH)*c.W:][:c.W])
+		MaximumF32(rows[0], line, src[(y+k*c.DilationH)*c.W:][:c.W])
+		line = rows[0]
 	}
-	for ox := range dst {
-		x, lo, hi := span(ox, c.StrideW, c.PadW, c.KernelW, c.DilationW, c.W)
-		m := float32(math.Inf(-1))
-		for k := lo; k < hi; k++ {
-			m = larger(row[x+k*c.DilationW], m)
-			if m != m {
-				break
-			}
-		}
-		dst[ox] = m
+	l.copy(rows[1], line)
+	copy(dst, rows[1][l.taps[0]:])
+	for _, t := range l.taps[1:] {
+		MaximumF32(dst, dst, rows[1][t:])
 	}
 }
 
@@ -97,31 +101,35 @@ func (c *Pool2d) maxIndexed(src, dst []float32, index []int64) {
 // AvgF32 computes the mean of each window.
 func (c *Pool2d) AvgF32(p *pool.Pool, x, out []float32) {
 	plane, outPlane := c.H*c.W, c.OutH*c.OutW
+	l := c.columns(1)
 	p.ParallelFor(c.Planes, max(1, 16384/(outPlane*c.KernelH*c.KernelW+1)), func(lo, hi int) {
-		row := scratch(c.W)
-		defer row.free()
+		buf := scratch(c.W + l.row)
+		defer buf.free()
+		rows := [2][]float32{buf.data[:c.W], buf.data[c.W:]}
+		clear(rows[1])
 		for i := lo; i < hi; i++ {
 			for oy := range c.OutH {
-				c.avgRow(x[i*plane:(i+1)*plane], row.data, out[i*outPlane+oy*c.OutW:i*outPlane+(oy+1)*c.OutW], oy)
+				c.avgRow(x[i*plane:(i+1)*plane], rows, l, out[i*outPlane+oy*c.OutW:i*outPlane+(oy+1)*c.OutW], oy)
 			}
 		}
 	})
 }
 
-func (c *Pool2d) avgRow(src, row, dst []float32, oy int) {
+func (c *Pool2d) avgRow(src []float32, rows [2][]float32, l *columns, dst []float32, oy int) {
 	y, lo, hi := span(oy, c.StrideH, c.PadH, c.KernelH, 1, c.H)
-	clear(row)
+	clear(rows[0])
 	for k := lo; k < hi; k++ {
-		AddF32(row, row, src[(y+k)*c.W:][:c.W])
+		AddF32(rows[0], rows[0], src[(y+k)*c.W:][:c.W])
+	}
+	l.copy(rows[1], rows[0])
+	copy(dst, rows[1][l.taps[0]:])
+	for _, t := range l.taps[1:] {
+		AddF32(dst, dst, rows[1][t:])
 	}
 	// The window's size with padding ends at the padding's end.
 	tall := min(y+c.KernelH, c.H+c.PadH) - y
 	for ox := range dst {
 		x, xlo, xhi := span(ox, c.StrideW, c.PadW, c.KernelW, 1, c.W)
-		s := float32(0)
-		for k := xlo; k < xhi; k++ {
-			s += row[x+k]
-		}
 		n := (hi - lo) * (xhi - xlo)
 		if c.CountPad {
 			n = tall * (min(x+c.KernelW, c.W+c.PadW) - x)
@@ -129,6 +137,6 @@ func (c *Pool2d) avgRow(src, row, dst []float32, oy int) {
 		if c.Divisor != 0 {
 			n = c.Divisor
 		}
-		dst[ox] = s / float32(n)
+		dst[ox] /= float32(n)
 	}
 }

@@ -494,8 +494,8 @@ expSum_many:
 	VFMADD213PS  c3f000000<>+0(SB), Y3, Y4
 	VMULPS       Y3, Y3, Y5
 	VFMADD213PS  Y3, Y5, Y4
-	VADDPS       c3f800000<>+0(SB), Y4, Y3
 	VCVTPS2DQ    Y2, Y2
+	VADDPS       c3f800000<>+0(SB), Y4, Y3
 	VPSRAD       $0x01, Y2, Y4
 	VPSUBD       Y4, Y2, Y2
 	VPADDD       c0000007f<>+0(SB), Y4, Y4
@@ -524,8 +524,8 @@ expSum_many:
 	VFMADD213PS  c3f000000<>+0(SB), Y4, Y5
 	VMULPS       Y4, Y4, Y6
 	VFMADD213PS  Y4, Y6, Y5
-	VADDPS       c3f800000<>+0(SB), Y5, Y4
 	VCVTPS2DQ    Y3, Y3
+	VADDPS       c3f800000<>+0(SB), Y5, Y4
 	VPSRAD       $0x01, Y3, Y5
 	VPSUBD       Y5, Y3, Y3
 	VPADDD       c0000007f<>+0(SB), Y5, Y5
@@ -564,8 +564,8 @@ expSum_one:
 	VFMADD213PS  c3f000000<>+0(SB), Y3, Y4
 	VMULPS       Y3, Y3, Y5
 	VFMADD213PS  Y3, Y5, Y4
-	VADDPS       c3f800000<>+0(SB), Y4, Y3
 	VCVTPS2DQ    Y2, Y2
+	VADDPS       c3f800000<>+0(SB), Y4, Y3
 	VPSRAD       $0x01, Y2, Y4
 	VPSUBD       Y4, Y2, Y2
 	VPADDD       c0000007f<>+0(SB), Y4, Y4
@@ -606,8 +606,8 @@ expSum_tail:
 	VFMADD213PS  c3f000000<>+0(SB), Y3, Y4
 	VMULPS       Y3, Y3, Y5
 	VFMADD213PS  Y3, Y5, Y4
-	VADDPS       c3f800000<>+0(SB), Y4, Y3
 	VCVTPS2DQ    Y0, Y0
+	VADDPS       c3f800000<>+0(SB), Y4, Y3
 	VPSRAD       $0x01, Y0, Y4
 	VPSUBD       Y4, Y0, Y0
 	VPADDD       c0000007f<>+0(SB), Y4, Y4

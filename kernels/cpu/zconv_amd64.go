@@ -9,7 +9,12 @@ package cpu
 //go:noescape
 func packConvF32AVX2(dst *float32, src *float32, offsets *int, kb int, at *[4]int, mask *[16]uint32)
 
-// depthwiseF32AVX2 is dst[i] = bias + sum of w[t]*src[offsets[t]+i]; reads up to 31 elements beyond.
+// depthwiseF32AVX2 is dst[r*n+i] = bias + sum of w[t]*src[r*step+offsets[t]+i], i < n; reads up to 7 elements beyond.
 //
 //go:noescape
-func depthwiseF32AVX2(dst *float32, src *float32, n int, offsets *int, w *float32, taps int, bias float32)
+func depthwiseF32AVX2(dst *float32, src *float32, n int, rows int, step int, offsets *int, w *float32, taps int, bias float32)
+
+// everySecondF32AVX2 is dst[i] = src[2*i], n elements, a multiple of 8; reads src[2*n-1].
+//
+//go:noescape
+func everySecondF32AVX2(dst *float32, src *float32, n int)

@@ -14,6 +14,11 @@ func gemm6x16F32AVX2(kb int, a *float32, b *float32, c *float32, ldc int, beta b
 //go:noescape
 func gemm6x8F64AVX2(kb int, a *float64, b *float64, c *float64, ldc int, beta bool)
 
+// gemm1x16F32AVX2 computes a 1x16 tile: c = a*b, or c += a*b with beta. a is [kb], b is [kb, 16].
+//
+//go:noescape
+func gemm1x16F32AVX2(kb int, a *float32, b *float32, c *float32, beta bool)
+
 // axpyF32AVX2 adds s*x to y, n elements.
 //
 //go:noescape

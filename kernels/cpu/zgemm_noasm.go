@@ -7,6 +7,7 @@ package cpu
 var (
 	gemm6x16F32AVX2 func(kb int, a, b, c *float32, ldc int, beta bool)
 	gemm6x8F64AVX2  func(kb int, a, b, c *float64, ldc int, beta bool)
+	gemm1x16F32AVX2 func(kb int, a, b, c *float32, beta bool)
 	axpyF32AVX2     func(y, x *float32, n int, s float32)
 	axpy4F32AVX2    func(y, x *float32, step, n int, s *float32)
 	dot4F32AVX2     func(x, y *float32, step, n int, out *float32)

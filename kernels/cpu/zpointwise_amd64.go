@@ -198,3 +198,8 @@ func affineF32AVX2(dst *float32, x *float32, scale float32, shift float32, n int
 //
 //go:noescape
 func centerF32AVX2(dst *float32, x *float32, mean float32, scale float32, shift float32, n int)
+
+// normRowF32AVX2 is dst = (x-mean)*scale*weight + bias.
+//
+//go:noescape
+func normRowF32AVX2(dst *float32, x *float32, weight *float32, bias *float32, mean float32, scale float32, n int)

@@ -44,4 +44,5 @@ var (
 	mulAddF32AVX2        func(dst, a, b, c *float32, n int)
 	affineF32AVX2        func(dst, x *float32, scale, shift float32, n int)
 	centerF32AVX2        func(dst, x *float32, mean, scale, shift float32, n int)
+	normRowF32AVX2       func(dst, x, weight, bias *float32, mean, scale float32, n int)
 )

@@ -9,6 +9,7 @@ import (
 func conv() {
 	packConv()
 	depthwise()
+	everySecond()
 }
 
 // packConv writes panels of sixteen output positions. Each half of a panel is put together from two places of a row, so that a panel
@@ -45,14 +46,15 @@ func packConv() {
 	RET()
 }
 
-// depthwise computes a row of outputs of one channel: all taps for 32 outputs at a time.
+// depthwise computes rows of outputs of one channel: all taps for 32 outputs at a time.
 func depthwise() {
 	const name = "depthwiseF32AVX2"
-	function(name, "func(dst, src *float32, n int, offsets *int, w *float32, taps int, bias float32)",
-		"is dst[i] = bias + sum of w[t]*src[offsets[t]+i]; reads up to 31 elements beyond.")
-	dst, src, n := Load(Param("dst"), GP64()), Load(Param("src"), GP64()), Load(Param("n"), GP64())
+	function(name, "func(dst, src *float32, n, rows, step int, offsets *int, w *float32, taps int, bias float32)",
+		"is dst[r*n+i] = bias + sum of w[t]*src[r*step+offsets[t]+i], i < n; reads up to 7 elements beyond.")
+	dst, src, rows := Load(Param("dst"), GP64()), Load(Param("src"), GP64()), Load(Param("rows"), GP64())
 	offsets, w, taps := Load(Param("offsets"), GP64()), Load(Param("w"), GP64()), Load(Param("taps"), GP64())
 	bias := broadcast("bias")
+	n, x := GP64(), GP64()
 	sum := func(label string, acc []vec) {
 		for _, a := range acc {
 			VMOVAPS(bias, a)
@@ -62,7 +64,7 @@ func depthwise() {
 		Label(name + "_" + label)
 		MOVQ(Mem{Base: offsets, Index: t, Scale: 8}, off)
 		VBROADCASTSS(Mem{Base: w, Index: t, Scale: 4}, f)
-		LEAQ(Mem{Base: src, Index: off, Scale: 4}, off)
+		LEAQ(Mem{Base: x, Index: off, Scale: 4}, off)
 		for i, a := range acc {
 			VFMADD231PS(Mem{Base: off, Disp: 32 * i}, f, a)
 		}
@@ -74,32 +76,58 @@ func depthwise() {
 	for i := range acc {
 		acc[i] = YMM()
 	}
-	Label(name + "_32")
-	CMPQ(n, Imm(32))
-	JL(LabelRef(name + "_8"))
-	sum("taps32", acc[:])
-	for i, a := range acc {
-		VMOVUPS(a, Mem{Base: dst, Disp: 32 * i})
+	Label(name + "_row")
+	TESTQ(rows, rows)
+	JE(LabelRef(name + "_done"))
+	Load(Param("n"), n)
+	MOVQ(src, x)
+	for _, vectors := range []int{4, 2, 1} {
+		label := func(v int) string { return name + map[int]string{4: "_32", 2: "_16", 1: "_8", 0: "_tail"}[v] }
+		Label(label(vectors))
+		CMPQ(n, Imm(uint64(8*vectors)))
+		JL(LabelRef(label(vectors / 2)))
+		sum("taps"+label(vectors), acc[:vectors])
+		for i, a := range acc[:vectors] {
+			VMOVUPS(a, Mem{Base: dst, Disp: 32 * i})
+		}
+		ADDQ(U32(uint32(32*vectors)), x)
+		ADDQ(U32(uint32(32*vectors)), dst)
+		SUBQ(Imm(uint64(8*vectors)), n)
+		JMP(LabelRef(label(vectors)))
 	}
-	ADDQ(U32(128), src)
-	ADDQ(U32(128), dst)
-	SUBQ(Imm(32), n)
-	JMP(LabelRef(name + "_32"))
-	Label(name + "_8")
-	CMPQ(n, Imm(8))
-	JL(LabelRef(name + "_tail"))
-	sum("taps8", acc[:1])
-	VMOVUPS(acc[0], Mem{Base: dst})
-	ADDQ(Imm(32), src)
-	ADDQ(Imm(32), dst)
-	SUBQ(Imm(8), n)
-	JMP(LabelRef(name + "_8"))
 	Label(name + "_tail")
 	TESTQ(n, n)
-	JE(LabelRef(name + "_done"))
-	mask := loadTailMask(n)
+	JE(LabelRef(name + "_next"))
 	sum("tapsTail", acc[:1])
-	VMASKMOVPS(acc[0], mask, Mem{Base: dst})
+	LEAQ(Mem{Base: dst, Index: n, Scale: 4}, dst)
+	mask := loadTailMask(n) // n is now -n
+	VMASKMOVPS(acc[0], mask, Mem{Base: dst, Index: n, Scale: 4})
+	Label(name + "_next")
+	step := Load(Param("step"), GP64())
+	LEAQ(Mem{Base: src, Index: step, Scale: 4}, src)
+	DECQ(rows)
+	JMP(LabelRef(name + "_row"))
+	Label(name + "_done")
+	VZEROUPPER()
+	RET()
+}
+
+// everySecond picks the elements of even index.
+func everySecond() {
+	const name = "everySecondF32AVX2"
+	function(name, "func(dst, src *float32, n int)", "is dst[i] = src[2*i], n elements, a multiple of 8; reads src[2*n-1].")
+	dst, src, n := Load(Param("dst"), GP64()), Load(Param("src"), GP64()), Load(Param("n"), GP64())
+	Label(name + "_loop")
+	TESTQ(n, n)
+	JE(LabelRef(name + "_done"))
+	y := load(Mem{Base: src})
+	VSHUFPS(Imm(0x88), Mem{Base: src, Disp: 32}, y, y) // 0 2 8 10 | 4 6 12 14
+	VPERMPD(Imm(0xd8), y, y)
+	VMOVUPS(y, Mem{Base: dst})
+	ADDQ(Imm(64), src)
+	ADDQ(Imm(32), dst)
+	SUBQ(Imm(8), n)
+	JMP(LabelRef(name + "_loop"))
 	Label(name + "_done")
 	VZEROUPPER()
 	RET()

@@ -9,6 +9,7 @@ import (
 func gemm() {
 	micro("gemm6x16F32AVX2", "computes a 6x16 tile: c = a*b, or c += a*b with beta. a is [kb, 6], b is [kb, 16].", "float32", VBROADCASTSS, VFMADD231PS, VADDPS)
 	micro("gemm6x8F64AVX2", "computes a 6x8 tile: c = a*b, or c += a*b with beta. a is [kb, 6], b is [kb, 8].", "float64", VBROADCASTSD, VFMADD231PD, VADDPD)
+	rowTimesPanel()
 	axpy()
 	axpy4()
 	dot4()
@@ -89,6 +90,61 @@ func micro(name, doc, elem string, broadcast, fma, add func(ops ...Op)) {
 		VMOVUPS(acc[i][1], Mem{Base: c, Disp: 32})
 		ADDQ(ldc, c)
 	}
+	VZEROUPPER()
+	RET()
+}
+
+// rowTimesPanel is the micro-kernel of one row, for products as wide as memory is fast.
+func rowTimesPanel() {
+	const name = "gemm1x16F32AVX2"
+	function(name, "func(kb int, a, b, c *float32, beta bool)", "computes a 1x16 tile: c = a*b, or c += a*b with beta. a is [kb], b is [kb, 16].")
+	kb, a, b, c := Load(Param("kb"), GP64()), Load(Param("a"), GP64()), Load(Param("b"), GP64()), Load(Param("c"), GP64())
+	beta := Load(Param("beta"), GP8())
+	var acc [4][2]vec
+	for i := range acc {
+		for j := range acc[i] {
+			acc[i][j] = YMM()
+			VXORPS(acc[i][j], acc[i][j], acc[i][j])
+		}
+	}
+	x := YMM()
+	step := func(i int) {
+		VBROADCASTSS(Mem{Base: a, Disp: 4 * i}, x)
+		VFMADD231PS(Mem{Base: b, Disp: 64 * i}, x, acc[i][0])
+		VFMADD231PS(Mem{Base: b, Disp: 64*i + 32}, x, acc[i][1])
+		PREFETCHT0(Mem{Base: b, Disp: 64*i + 1024})
+	}
+	Label(name + "_four")
+	CMPQ(kb, Imm(4))
+	JL(LabelRef(name + "_one"))
+	for i := range acc {
+		step(i)
+	}
+	ADDQ(Imm(16), a)
+	ADDQ(U32(256), b)
+	SUBQ(Imm(4), kb)
+	JMP(LabelRef(name + "_four"))
+	Label(name + "_one")
+	TESTQ(kb, kb)
+	JE(LabelRef(name + "_sum"))
+	step(0)
+	ADDQ(Imm(4), a)
+	ADDQ(Imm(64), b)
+	DECQ(kb)
+	JMP(LabelRef(name + "_one"))
+	Label(name + "_sum")
+	for j := range 2 {
+		VADDPS(acc[1][j], acc[0][j], acc[0][j])
+		VADDPS(acc[3][j], acc[2][j], acc[2][j])
+		VADDPS(acc[2][j], acc[0][j], acc[0][j])
+	}
+	TESTB(beta, beta)
+	JE(LabelRef(name + "_store"))
+	VADDPS(Mem{Base: c}, acc[0][0], acc[0][0])
+	VADDPS(Mem{Base: c, Disp: 32}, acc[0][1], acc[0][1])
+	Label(name + "_store")
+	VMOVUPS(acc[0][0], Mem{Base: c})
+	VMOVUPS(acc[0][1], Mem{Base: c, Disp: 32})
 	VZEROUPPER()
 	RET()
 }

@@ -50,6 +50,7 @@ func pointwise() {
 	mulAdd()
 	affine()
 	center()
+	normRow()
 }
 
 func rounding(mode uint64) func(x vec) vec {
@@ -114,6 +115,20 @@ func affine() {
 	RET()
 }
 
+func normRow() {
+	function("normRowF32AVX2", "func(dst, x, weight, bias *float32, mean, scale float32, n int)", "is dst = (x-mean)*scale*weight + bias.")
+	dst, x, w, b, n := Load(Param("dst"), GP64()), Load(Param("x"), GP64()), Load(Param("weight"), GP64()), Load(Param("bias"), GP64()), Load(Param("n"), GP64())
+	mean, scale := broadcast("mean"), broadcast("scale")
+	p := pass{name: "normRow", in: []Register{x, w, b}, out: dst, n: n, unroll: 2, body: func(in []vec, _ Op, _ int) vec {
+		d := mul(sub(in[0], mean), scale)
+		VFMADD213PS(in[2], in[1], d)
+		return d
+	}}
+	p.emit()
+	VZEROUPPER()
+	RET()
+}
+
 func center() {
 	function("centerF32AVX2", "func(dst, x *float32, mean, scale, shift float32, n int)", "is dst = (x-mean)*scale + shift.")
 	dst, x, n := Load(Param("dst"), GP64()), Load(Param("x"), GP64()), Load(Param("n"), GP64())
@@ -135,19 +150,33 @@ func magnitude() Mem { return bits(0x7fffffff) }
 func exp(x vec) vec {
 	x = minOf(load(num(89)), x)
 	x = maxOf(load(num(-104.5)), x)
+	y, i := expParts(x)
+	half := YMM()
+	VPSRAD(Imm(1), i, half)
+	VPSUBD(half, i, i)
+	return mul(mul(y, power2(half)), power2(i))
+}
+
+// expNormal is e^x where x and the result are known to be within the normal range.
+func expNormal(x vec) vec {
+	y, i := expParts(x)
+	VPSLLD(Imm(23), i, i)
+	VPADDD(y, i, i) // into the exponent
+	return i
+}
+
+// expParts gives e^r and n of e^x = 2^n e^r.
+func expParts(x vec) (y, i vec) {
 	n, r := YMM(), copyOf(x)
 	VROUNDPS(Imm(8), mul(x, num(math.Log2E)), n)
 	const hi = 0.693359375 // few bits, so that n*hi is exact
 	VFNMADD231PS(num(hi), n, r)
 	VFNMADD231PS(num(math.Ln2-hi), n, r)
-	y := poly(r, 0.500000001429, 0.166666667618, 0.0416664567882, 0.00833328417373, 0.00139345437939, 0.000199088600083)
+	y = poly(r, 0.500000001429, 0.166666667618, 0.0416664567882, 0.00833328417373, 0.00139345437939, 0.000199088600083)
 	VFMADD213PS(r, mul(r, r), y) // r + r^2 p
-	y = add(y, num(1))
-	i, half := YMM(), YMM()
+	i = YMM()
 	VCVTPS2DQ(n, i)
-	VPSRAD(Imm(1), i, half)
-	VPSUBD(half, i, i)
-	return mul(mul(y, power2(half)), power2(i))
+	return add(y, num(1)), i
 }
 
 // power2 is 2^i of integers in the exponent's range.
@@ -206,7 +235,7 @@ func erfParts(x vec) (a, small, tail vec) {
 	a = and(x, magnitude())
 	small = poly(mul(a, a), 0.12837916591, -0.376126271338, 0.112836001508, -0.0268544435858, 0.00518953354063, -0.00080208263006, 7.88907224671e-5)
 	VFMADD213PS(a, a, small) // a + a p
-	tail = exp(poly(minOf(load(num(4)), a), 0.000289784871897, -1.13011420255, -0.632023625206, -0.109899472632, 0.0263213370209, -0.00472539164753, 0.000589688912665, -4.52343787332e-5, 1.5964663003e-6))
+	tail = expNormal(poly(minOf(load(num(4)), a), 0.000289784871897, -1.13011420255, -0.632023625206, -0.109899472632, 0.0263213370209, -0.00472539164753, 0.000589688912665, -4.52343787332e-5, 1.5964663003e-6))
 	tail = and(tail, cmp(a, 1, num(4)))
 	return a, small, tail
 }
