@@ -83,6 +83,9 @@ var arithmeticOps = []Op{
 		},
 	},
 	{Schema: "floor_divide(Tensor self, Tensor other) -> Tensor", Tags: Pointwise, Shape: shapeSame, CPU: map2Wide(divFloorFn)},
+	{Schema: "floor_divide_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)", Decomp: func(b *Build, a *Args) []*Value {
+		return One(b.Call("floor_divide_", a.Tensor(0), a.Tensor(1)))
+	}},
 	{Schema: "floor_divide.Scalar(Tensor self, Scalar other) -> Tensor", Tags: Pointwise, Decomp: viaTensor("floor_divide")},
 	{Schema: "remainder.Tensor(Tensor self, Tensor other) -> Tensor", Tags: Core | Pointwise, Shape: shapeSame, CPU: map2(remainderFn)},
 	{Schema: "remainder.Scalar(Tensor self, Scalar other) -> Tensor", Tags: Core | Pointwise, Decomp: viaTensor("remainder.Tensor")},

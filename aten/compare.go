@@ -60,6 +60,9 @@ var compareOps = concat(
 			},
 			CPU: whereKernel,
 		},
+		{Schema: "where(Tensor condition) -> Tensor[]", Decomp: func(b *Build, a *Args) []*Value {
+			return b.CallN("unbind.int", b.Call("nonzero", a.Tensor(0)), 1)
+		}},
 		{Schema: "where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor", Decomp: func(b *Build, a *Args) []*Value {
 			return One(b.Call("where.self", a.Tensor(0), a.Tensor(1), WrapScalar(a.Scalar(2))))
 		}},

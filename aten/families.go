@@ -7,7 +7,7 @@ func families() [][]Op {
 		reductionOps, scanOps, sortOps, uniqueOps,
 		viewOps, splitOps, copyOps, creationOps, windowOps, joinOps, indexOps, diagonalOps, scatterOps, padOps, viewBackwardOps,
 		matmulOps, groupedOps, linalgOps, linalgFactorOps, linalgSolveOps, linalgEigOps, fftOps, stftOps, distanceOps,
-		convOps, poolOps, normOps, attentionOps, rnnOps, resampleOps, embeddingOps, embeddingBagOps,
-		quantizedOps, visionOps, randomOps, dropoutOps, scalarOps, assertOps, foreachOps, miscOps, primOps,
+		convOps, poolOps, normOps, attentionOps, rnnOps, resampleOps, gridOps, embeddingOps, embeddingBagOps,
+		quantizedOps, quantizedDecomposedOps, visionOps, randomOps, dropoutOps, scalarOps, assertOps, foreachOps, miscOps, primOps,
 	}
 }
