@@ -140,12 +140,17 @@ func embeddingBags[T float32 | float64](k *Kernel, dt tensor.DType) {
 			}
 			count++
 		}
+		if k.Bool(7) && b == bags-1 && mode != bagSum { // PyTorch counts what lies beyond the last offset too
+			count += int64(len(idx)) - ends[b]
+		}
 		if mode == bagMean && count > 1 {
 			for j := range row {
 				row[j] /= T(count)
 			}
 		}
-		ints[2][b] = count
+		if mode != bagSum { // a sum needs no sizes, and PyTorch leaves them 0
+			ints[2][b] = count
+		}
 	}
 	Copy(k.Pool, k.Out[0], out)
 	for i := 1; i < 4; i++ {

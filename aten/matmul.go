@@ -32,14 +32,27 @@ var matmulOps = []Op{
 		addTo(k, k.T(0), k.Scalar(3), k.Scalar(4))
 	}},
 	{Schema: "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", Decomp: func(b *Build, a *Args) []*Value {
-		s := b.Call("sum.dim_IntList", b.Call("bmm", a.Tensor(1), a.Tensor(2)), []int{0})
-		return One(combineLinear(b, a.Tensor(0), s, a.Scalar(3), a.Scalar(4)))
+		x, y := a.Tensor(1), a.Tensor(2)
+		bmmMeta(x, y)
+		acc, beta := b.Call("expand", a.Tensor(0), []symbolic.Int{x.Sizes[1], y.Sizes[2]}), a.Scalar(3)
+		if x.Sizes[0].Int64() == 0 {
+			return One(b.Call("mul.Scalar", acc, beta))
+		}
+		for i := range x.Sizes[0].Int64() { // PyTorch rounds after each product
+			acc = b.Call("addmm", acc, b.Call("select.int", x, 0, i), b.Call("select.int", y, 0, i), Kw("beta", beta), Kw("alpha", a.Scalar(4)))
+			beta = IntS(1)
+		}
+		return One(acc)
 	}},
 	{Schema: "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor", Decomp: func(b *Build, a *Args) []*Value {
 		return One(combineLinear(b, a.Tensor(0), b.Call("mv", a.Tensor(1), a.Tensor(2)), a.Scalar(3), a.Scalar(4)))
 	}},
 	{Schema: "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", Decomp: func(b *Build, a *Args) []*Value {
-		return One(combineLinear(b, a.Tensor(0), b.Call("outer", a.Tensor(1), a.Tensor(2)), a.Scalar(3), a.Scalar(4)))
+		v := a.Tensor(1)
+		if alpha := inKind(a.Scalar(4), v.DType); alpha.Complex() != 1 {
+			v = b.Call("mul.Scalar", v, alpha)
+		}
+		return One(combineLinear(b, a.Tensor(0), b.Call("outer", v, a.Tensor(2)), a.Scalar(3), IntS(1)))
 	}},
 	{Schema: "mv(Tensor self, Tensor vec) -> Tensor", Decomp: func(b *Build, a *Args) []*Value {
 		x, v := a.Tensor(0), a.Tensor(1)
@@ -240,6 +253,7 @@ func bmmMeta(x, y *Value) Meta {
 
 // combineLinear is beta*self + alpha*p; with beta 0 self is not looked at.
 func combineLinear(b *Build, self, p *Value, beta, alpha Scalar) *Value {
+	alpha, beta = inKind(alpha, p.DType), inKind(beta, p.DType)
 	if alpha.Complex() != 1 {
 		p = b.Call("mul.Scalar", p, alpha)
 	}
@@ -250,6 +264,14 @@ func combineLinear(b *Build, self, p *Value, beta, alpha Scalar) *Value {
 		self = b.Call("mul.Scalar", self, beta)
 	}
 	return b.Call("add.Tensor", self, p)
+}
+
+// inKind truncates a factor to an integer beside integers, as PyTorch does.
+func inKind(s Scalar, dt tensor.DType) Scalar {
+	if dt.IsIntegral() && s.Kind > IntScalar {
+		return IntS(s.Int64())
+	}
+	return s
 }
 
 // addTo finishes Out[0] = beta*self + alpha*Out[0].
@@ -487,6 +509,14 @@ func tensordot(b *Build, a *Args) []*Value {
 	var dx, dy []int
 	if len(a.I64s(2)) > 0 {
 		dx, dy = WrapDims(a.I64s(2), x.Dim()), WrapDims(a.I64s(3), y.Dim())
+	}
+	for i := range dx { // a size of 1 stands for the other's: that one is summed away
+		switch nx, ny := x.Sizes[dx[i]].Int64(), y.Sizes[dy[i]].Int64(); {
+		case nx == 1 && ny != 1:
+			y = b.Call("sum.dim_IntList", y, []int{dy[i]}, true, Kw("dtype", y.DType))
+		case ny == 1 && nx != 1:
+			x = b.Call("sum.dim_IntList", x, []int{dx[i]}, true, Kw("dtype", x.DType))
+		}
 	}
 	isX, isY := make([]bool, x.Dim()), make([]bool, y.Dim())
 	inner := symbolic.N(1)

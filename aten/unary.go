@@ -88,8 +88,11 @@ var unaryOps = concat(
 			eps, ok := k.OptFloat(1)
 			r := k.rounder()
 			k.Map1(real1(func(x float64) float64 {
-				if ok {
-					x = clampFloat(x, eps, 1-eps)
+				switch { // PyTorch looks at the lower bound first, also where eps is above a half
+				case ok && x < eps:
+					x = eps
+				case ok && x > 1-eps:
+					x = 1 - eps
 				}
 				return math.Log(r(x / r(1-x)))
 			}), k.T(0))

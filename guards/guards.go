@@ -149,7 +149,7 @@ func (s *Set) checkKind(in *Input, x any) error {
 			return &InputError{Path: in.keyPath() + ".shape", Want: want, Got: got,
 				text: fmt.Sprintf("Unexpected number of dimensions in input at %s.shape (expected %s, got %s)", in.keyPath(), want, got)}
 		}
-		if in.DType != tensor.Invalid && t.DType() != in.DType {
+		if in.DType != tensor.Invalid && t.DType() != in.DType && !(t.DType().IsInt() && in.DType.IsInt()) {
 			return &InputError{Path: in.keyPath(), Want: "a tensor of dtype torch." + in.DType.String(), Got: "torch." + t.DType().String()}
 		}
 	case in.Sym != nil:

@@ -159,7 +159,37 @@ func (r *Recorder) Run(op *aten.Op, a *aten.Args, outs []*aten.Value) {
 			}
 		}
 	}
-	r.instrs = append(r.instrs, in)
+	r.instrs = append(r.instrs, in.frozen())
+}
+
+// frozen is the instruction over copies of its values: an operator such as unsqueeze_ changes a value after instructions have
+// used it, and those mean what it was.
+func (in Instr) frozen() Instr {
+	one := func(v *aten.Value) *aten.Value {
+		if v == nil || v.T != nil {
+			return v
+		}
+		c := *v
+		return &c
+	}
+	a := &aten.Args{Op: in.Args.Op, V: slices.Clone(in.Args.V)}
+	for i, x := range a.V {
+		switch x := x.(type) {
+		case *aten.Value:
+			a.V[i] = one(x)
+		case []*aten.Value:
+			l := slices.Clone(x)
+			for j := range l {
+				l[j] = one(l[j])
+			}
+			a.V[i] = l
+		}
+	}
+	in.Args = a
+	for i := range in.Outs {
+		in.Outs[i] = one(in.Outs[i])
+	}
+	return in
 }
 
 // constant reports that every tensor among the arguments has its elements already.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"strconv"
 
 	"github.com/pt2go/pt2/tensor"
 )
@@ -42,7 +43,7 @@ func leafOf(x any) (any, error) {
 		}
 		return x.Float64()
 	case []any:
-		var flat []float64
+		var flat []json.Number
 		isInt := true
 		sizes, err := nested(x, 0, &flat, &isInt)
 		if err != nil {
@@ -59,7 +60,7 @@ func leafOf(x any) (any, error) {
 	return x, nil
 }
 
-func nested(x []any, depth int, flat *[]float64, isInt *bool) ([]int64, error) {
+func nested(x []any, depth int, flat *[]json.Number, isInt *bool) ([]int64, error) {
 	if depth > 32 {
 		return nil, fmt.Errorf("nested too deeply")
 	}
@@ -67,14 +68,10 @@ func nested(x []any, depth int, flat *[]float64, isInt *bool) ([]int64, error) {
 	for i, e := range x {
 		switch e := e.(type) {
 		case json.Number:
-			f, err := e.Float64()
-			if err != nil {
-				return nil, err
-			}
 			if _, err := e.Int64(); err != nil {
 				*isInt = false
 			}
-			*flat = append(*flat, f)
+			*flat = append(*flat, e)
 		case []any:
 			s, err := nested(e, depth+1, flat, isInt)
 			if err != nil {
@@ -109,27 +106,18 @@ func objectOf(m map[string]any) (any, error) {
 		}
 		sizes = append(sizes, v)
 	}
-	var flat []float64
+	var flat []json.Number
 	for _, e := range anyList(m["data"]) {
 		switch e := e.(type) {
 		case json.Number:
-			f, err := e.Float64()
-			if err != nil {
-				return nil, err
-			}
-			flat = append(flat, f)
+			flat = append(flat, e)
 		case bool:
-			f := 0.0
-			if e {
-				f = 1
-			}
-			flat = append(flat, f)
+			flat = append(flat, map[bool]json.Number{false: "0", true: "1"}[e])
 		case string:
-			f, ok := map[string]float64{"NaN": math.NaN(), "Infinity": math.Inf(1), "-Infinity": math.Inf(-1)}[e]
-			if !ok {
+			if _, ok := map[string]bool{"NaN": true, "Infinity": true, "-Infinity": true}[e]; !ok {
 				return nil, fmt.Errorf("%q among numbers", e)
 			}
-			flat = append(flat, f)
+			flat = append(flat, json.Number(e))
 		default:
 			return nil, fmt.Errorf("a %T among numbers", e)
 		}
@@ -142,19 +130,41 @@ func anyList(v any) []any {
 	return l
 }
 
-// fill makes a tensor of real numbers.
-func fill(dt tensor.DType, sizes []int64, v []float64) (*tensor.Tensor, error) {
+// fill makes a tensor of real numbers; integers are read as such, exact to 64 bits.
+func fill(dt tensor.DType, sizes []int64, v []json.Number) (*tensor.Tensor, error) {
 	n, err := tensor.Numel(sizes)
 	if err != nil || n != int64(len(v)) {
 		return nil, fmt.Errorf("shape %v for %d numbers", sizes, len(v))
 	}
 	t := tensor.New(dt, sizes...)
 	for i, x := range v {
-		if err := t.SetFloat(int64(i), x); err != nil {
+		if err := setNumber(t, int64(i), x); err != nil {
 			return nil, err
 		}
 	}
 	return t, nil
+}
+
+func setNumber(t *tensor.Tensor, i int64, x json.Number) error {
+	switch t.DType() {
+	case tensor.Int64:
+		n, err := strconv.ParseInt(string(x), 10, 64)
+		if err == nil {
+			tensor.Data[int64](t)[i] = n
+		}
+		return err
+	case tensor.Uint64:
+		n, err := strconv.ParseUint(string(x), 10, 64)
+		if err == nil {
+			tensor.Data[uint64](t)[i] = n
+		}
+		return err
+	}
+	f, err := strconv.ParseFloat(string(x), 64)
+	if err != nil {
+		return err
+	}
+	return t.SetFloat(i, f)
 }
 
 // EncodeJSON writes leaves in the form that [ParseJSON] reads.
@@ -168,6 +178,10 @@ func EncodeJSON(v any) ([]byte, error) {
 		t, ok := x.(*tensor.Tensor)
 		if !ok || t == nil {
 			out[i] = x
+			continue
+		}
+		if ints := exactInts(t); ints != nil {
+			out[i] = map[string]any{"dtype": t.DType().String(), "shape": t.Sizes(), "data": ints}
 			continue
 		}
 		vals, err := t.Floats()
@@ -190,4 +204,23 @@ func EncodeJSON(v any) ([]byte, error) {
 		out[i] = map[string]any{"dtype": t.DType().String(), "shape": t.Sizes(), "data": data}
 	}
 	return json.Marshal(out)
+}
+
+// exactInts gives the elements of the 64-bit integer dtypes, which a float64 cannot hold; nil for others.
+func exactInts(t *tensor.Tensor) any {
+	switch t.DType() {
+	case tensor.Int64:
+		c, err := fromRaw(t.DType(), t.Sizes(), raw(t))
+		if err != nil || c.Numel() == 0 {
+			return []int64{}
+		}
+		return tensor.Contiguous[int64](c)
+	case tensor.Uint64:
+		c, err := fromRaw(t.DType(), t.Sizes(), raw(t))
+		if err != nil || c.Numel() == 0 {
+			return []uint64{}
+		}
+		return tensor.Contiguous[uint64](c)
+	}
+	return nil
 }

@@ -97,7 +97,7 @@ func EncodeNPY(t *tensor.Tensor) ([]byte, error) {
 
 // ParseNPZ reads a .npz file, stored or compressed.
 func ParseNPZ(b []byte) (*Dict, error) {
-	r, err := archive.NewBytes(b, archive.Options{})
+	r, err := archive.NewBytes(b, archive.Options{NoRoot: true})
 	if err != nil {
 		return nil, err
 	}
