@@ -4,10 +4,10 @@ package aten
 func families() [][]Op {
 	return [][]Op{
 		arithmeticOps, compareOps, bitwiseOps, unaryOps, activationOps, activationBackwardOps, specialOps, lossOps, lossBackwardOps, ctcOps, complexOps,
-		reductionOps, scanOps, sortOps, uniqueOps,
+		reductionOps, quantileOps, scanOps, sortOps, uniqueOps,
 		viewOps, splitOps, copyOps, creationOps, windowOps, joinOps, indexOps, diagonalOps, scatterOps, padOps, viewBackwardOps,
 		matmulOps, groupedOps, linalgOps, linalgFactorOps, linalgSolveOps, linalgEigOps, fftOps, stftOps, distanceOps,
-		convOps, poolOps, normOps, attentionOps, rnnOps, resampleOps, gridOps, embeddingOps, embeddingBagOps,
-		quantizedOps, quantizedDecomposedOps, visionOps, randomOps, dropoutOps, scalarOps, assertOps, foreachOps, miscOps, primOps,
+		convOps, poolOps, normOps, attentionOps, rnnOps, resampleOps, antialiasOps, gridOps, embeddingOps, embeddingBagOps,
+		quantizedOps, quantizedDecomposedOps, visionOps, roiOps, randomOps, dropoutOps, scalarOps, assertOps, foreachOps, miscOps, primOps,
 	}
 }

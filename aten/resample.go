@@ -161,6 +161,10 @@ func resample(k *Kernel, n int, size []int64, align bool, sc []float64, f taps) 
 	if out.Numel() == 0 {
 		return
 	}
+	if x.DType() == tensor.Uint8 {
+		resampleBytes(k, n, size, align, sc, f)
+		return
+	}
 	dt := tensor.Float32
 	if x.DType() == tensor.Float64 {
 		dt = tensor.Float64
@@ -207,7 +211,7 @@ func resampleDim[T float32 | float64](k *Kernel, x, y []T, in, out, inner int64,
 				for t, s := range at[i] {
 					c := T(w[i][t])
 					src := x[(r*in+s)*inner : (r*in+s+1)*inner]
-					if len(at[i]) == 1 {
+					if len(at[i]) == 1 && w[i][0] == 1 {
 						copy(dst, src)
 						continue
 					}
@@ -218,4 +222,58 @@ func resampleDim[T float32 | float64](k *Kernel, x, y []T, in, out, inner int64,
 			}
 		}
 	})
+}
+
+// resampleBytes interpolates images of bytes as PyTorch does: dimension by dimension from the last, in integers with weights
+// of at most 15 bits, rounding to a byte after each.
+func resampleBytes(k *Kernel, n int, size []int64, align bool, sc []float64, f taps) {
+	cur := k.contiguous(k.T(0))
+	for d := n - 1; d >= 0; d-- {
+		in, o := cur.Sizes()[2+d], size[d]
+		scale := float64(in) / float64(o)
+		if sc[d] > 0 {
+			scale = sc[d]
+		}
+		if in == o && scale == 1 {
+			continue
+		}
+		at, w := make([][]int64, o), make([][]float64, o)
+		most := 0.0
+		for i := range o {
+			at[i], w[i] = f(i, in, o, scale, align)
+			for _, v := range w[i] {
+				most = math.Max(most, v)
+			}
+		}
+		bits := 0
+		for bits < 22 && int64(0.5+most*float64(int64(1)<<(bits+1))) < 1<<15 {
+			bits++
+		}
+		sizes := append([]int64{}, cur.Sizes()...)
+		sizes[2+d] = o
+		next := tensor.New(tensor.Uint8, sizes...)
+		inner := int64(1)
+		for _, s := range sizes[3+d:] {
+			inner *= s
+		}
+		bytesDim(tensor.Contiguous[uint8](cur), tensor.Contiguous[uint8](next), in, o, inner, at, w, bits)
+		cur = next
+	}
+	Copy(k.Pool, k.Out[0], cur)
+}
+
+func bytesDim(x, y []uint8, in, out, inner int64, at [][]int64, w [][]float64, bits int) {
+	unit := float64(int64(1) << bits)
+	for r := range int64(len(y)) / (out * inner) {
+		for i := range out {
+			for j := range inner {
+				sum := int64(1) << bits >> 1
+				for t, s := range at[i] {
+					c := int64(w[i][t]*unit + math.Copysign(0.5, w[i][t]))
+					sum += c * int64(x[(r*in+s)*inner+j])
+				}
+				y[(r*out+i)*inner+j] = uint8(min(max(sum>>bits, 0), 255))
+			}
+		}
+	}
 }
