@@ -3,6 +3,7 @@ package aten
 import (
 	"math"
 
+	"github.com/pt2go/pt2/kernels/cpu"
 	"github.com/pt2go/pt2/tensor"
 )
 
@@ -229,6 +230,14 @@ func softmaxKernel(k *Kernel, log bool) {
 	}
 	if x.DType() == tensor.Float64 {
 		eachRow(k, x, out, d, KF64, func(dst, src Block) { softmaxRow(As[float64](dst), As[float64](src), log) })
+		return
+	}
+	if n := int(x.Sizes()[d]); d == x.Dim()-1 && x.DType() == tensor.Float32 && out.DType() == tensor.Float32 && x.IsContiguous() && out.IsContiguous() {
+		f := cpu.SoftmaxF32
+		if log {
+			f = cpu.LogSoftmaxF32
+		}
+		f(k.Pool, tensor.Contiguous[float32](out), tensor.Contiguous[float32](x), int(x.Numel())/n, n)
 		return
 	}
 	eachRow(k, x, out, d, KF32, func(dst, src Block) { softmaxRow(As[float32](dst), As[float32](src), log) })

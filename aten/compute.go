@@ -3,6 +3,7 @@ package aten
 import (
 	"unsafe"
 
+	"github.com/pt2go/pt2/kernels/cpu"
 	"github.com/pt2go/pt2/tensor"
 )
 
@@ -204,6 +205,14 @@ func loadHalf(dst unsafe.Pointer, k Kind, src unsafe.Pointer, dt tensor.DType, s
 }
 
 func halfRow(dst []float32, src unsafe.Pointer, dt tensor.DType, step int64) {
+	if step == 1 && len(dst) > 0 {
+		widen := cpu.F16ToF32
+		if dt == tensor.BFloat16 {
+			widen = cpu.BF16ToF32
+		}
+		widen(dst, unsafe.Slice((*uint16)(src), len(dst)))
+		return
+	}
 	if dt == tensor.BFloat16 {
 		for i := range dst {
 			dst[i] = tensor.BF16ToF32(at[uint16](src, int64(i)*step))
@@ -369,13 +378,23 @@ func storeNum[S number](dst unsafe.Pointer, dt tensor.DType, step int64, src uns
 		putRow[S, float32](dst, step, s)
 	case tensor.Float64:
 		putRow[S, float64](dst, step, s)
-	case tensor.Float16:
+	case tensor.Float16, tensor.BFloat16:
+		if f, ok := any(s).([]float32); ok && step == 1 && n > 0 {
+			narrow := cpu.F32ToF16
+			if dt == tensor.BFloat16 {
+				narrow = cpu.F32ToBF16
+			}
+			narrow(unsafe.Slice((*uint16)(dst), n), f)
+			return
+		}
+		if dt == tensor.BFloat16 {
+			for i, v := range s {
+				*(*uint16)(unsafe.Add(dst, int64(i)*step*2)) = tensor.F32ToBF16(float32(v))
+			}
+			return
+		}
 		for i, v := range s {
 			*(*uint16)(unsafe.Add(dst, int64(i)*step*2)) = tensor.F32ToF16(float32(v))
-		}
-	case tensor.BFloat16:
-		for i, v := range s {
-			*(*uint16)(unsafe.Add(dst, int64(i)*step*2)) = tensor.F32ToBF16(float32(v))
 		}
 	case tensor.Complex32:
 		for i, v := range s {

@@ -3,6 +3,7 @@ package aten
 import (
 	"math"
 
+	"github.com/pt2go/pt2/kernels/cpu"
 	"github.com/pt2go/pt2/symbolic"
 	"github.com/pt2go/pt2/tensor"
 )
@@ -264,6 +265,14 @@ func normKernel(k *Kernel, n int, w, b *tensor.Tensor, eps float64, meanOut, rst
 }
 
 func normRows[T float32 | float64](k *Kernel, x, out []T, d int64, w, b []T, eps float64, mean, rstd []float64) {
+	if xf, ok := any(x).([]float32); ok {
+		m, r := make([]float32, len(mean)), make([]float32, len(mean))
+		cpu.LayerNormF32(k.Pool, any(out).([]float32), xf, any(w).([]float32), any(b).([]float32), len(mean), int(d), float32(eps), m, r)
+		for i := range m {
+			mean[i], rstd[i] = float64(m[i]), float64(r[i])
+		}
+		return
+	}
 	k.Pool.ParallelFor(len(mean), max(1, int(grain/d)), func(lo, hi int) {
 		for r := lo; r < hi; r++ {
 			row, dst := x[int64(r)*d:int64(r+1)*d], out[int64(r)*d:int64(r+1)*d]
@@ -456,6 +465,10 @@ func affineRows[T float32 | float64](k *Kernel, xs []T, x *tensor.Tensor, scale,
 		for r := lo; r < hi; r++ {
 			s, t := T(scale[r%c]), T(shift[r%c])
 			d := rd[r*hw : (r+1)*hw]
+			if f, ok := any(d).([]float32); ok {
+				cpu.AffineF32(f, any(xs[r*hw:(r+1)*hw]).([]float32), float32(s), float32(t))
+				continue
+			}
 			for i, v := range xs[r*hw : (r+1)*hw] {
 				d[i] = v*s + t
 			}
