@@ -12,7 +12,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"runtime"
 	"sort"
 	"strings"
 	"time"
@@ -61,10 +60,17 @@ func run(args []string) error {
 	return print(out[0], strings.Split(strings.TrimSpace(string(names)), "\n"), *top)
 }
 
-// dataDir is the repository's testdata, wherever the command is started.
+// dataDir is the repository's testdata, from wherever in the repository the command is started.
 func dataDir() string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(file), "..", "..", "testdata")
+	for dir := "."; ; dir = filepath.Join(dir, "..") {
+		data := filepath.Join(dir, "testdata")
+		if _, err := os.Stat(filepath.Join(data, "grace_hopper.jpg")); err == nil {
+			return data
+		}
+		if abs, err := filepath.Abs(dir); err != nil || abs == filepath.Dir(abs) {
+			return "testdata"
+		}
+	}
 }
 
 // loadImage reads an image, scales it to size x size and gives it as float32 [1, 3, size, size] in [-1, 1].
