@@ -34,15 +34,16 @@ type MatrixOf[T Float] struct {
 // Matrix is a strided view of float32.
 type Matrix = MatrixOf[float32]
 
-// Epilogue is what happens to a tile of C when its last products are in: C = act(C + Bias + Residual).
+// Epilogue is what happens to a tile of C when its last products are in: C = act(C + Bias + Residual), or with ActFirst
+// C = act(C + Bias) + Residual.
 type Epilogue struct {
 	// ColBias has one number a column, RowBias one a row; nil for none.
 	ColBias, RowBias []float32
-	// Residual is added, element by element, rows ResidualStep apart; nil for none.
+	// Residual is added, element by element, rows ResidualStep apart; nil for none. It may be C itself.
 	Residual     []float32
 	ResidualStep int
-	// Act is applied in place to rows of C; nil for none.
-	Act func(d, x []float32)
+	Act          Activation
+	ActFirst     bool
 }
 
 // PackedB is a matrix B [K, N] in the order in which the kernel reads it: made once for weights, shared by all runs.
@@ -248,11 +249,14 @@ func (ep *Epilogue) row(row []float32, i, j int) {
 	if ep.RowBias != nil {
 		AddScalarF32(row, row, ep.RowBias[i])
 	}
+	if ep.ActFirst && ep.Residual != nil {
+		ep.Act.Apply(row, row)
+	}
 	if ep.Residual != nil {
 		AddF32(row, row, ep.Residual[i*ep.ResidualStep+j:])
 	}
-	if ep.Act != nil {
-		ep.Act(row, row)
+	if !ep.ActFirst || ep.Residual == nil {
+		ep.Act.Apply(row, row)
 	}
 }
 
