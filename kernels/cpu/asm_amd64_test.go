@@ -2,9 +2,21 @@
 
 package cpu
 
-func asmAvailable() bool { return hasAVX2 }
+// asmLevels are the instruction sets that this CPU lets tests go through.
+func asmLevels() []string {
+	levels := []string{"portable"}
+	if hasAVX2 {
+		levels = append(levels, "AVX2")
+	}
+	if hasAVX512 {
+		levels = append(levels, "AVX512")
+	}
+	return levels
+}
 
-func setAsm(on bool) (old bool) {
-	old, hasAVX2 = hasAVX2, on
-	return old
+// setAsm limits the kernels to a level until restore is called.
+func setAsm(level string) (restore func()) {
+	avx2, avx512 := hasAVX2, hasAVX512
+	hasAVX2, hasAVX512 = avx2 && level != "portable", avx512 && level == "AVX512"
+	return func() { hasAVX2, hasAVX512 = avx2, avx512 }
 }

@@ -7,3 +7,6 @@ import "golang.org/x/sys/cpu"
 // hasAVX2 chooses the assembly; tests turn it off to compare. Every CPU with AVX2 also converts half floats (F16C), which x/sys
 // does not tell.
 var hasAVX2 = cpu.X86.HasAVX2 && cpu.X86.HasFMA
+
+// hasAVX512 chooses the forms of 512 bits over those. The extensions asked for came together, but for the first Xeon Phi.
+var hasAVX512 = hasAVX2 && cpu.X86.HasAVX512F && cpu.X86.HasAVX512VL && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512DQ && cpu.X86.HasBMI2

@@ -2,4 +2,7 @@
 
 package cpu
 
-const hasAVX2 = false
+const (
+	hasAVX2   = false
+	hasAVX512 = false
+)

@@ -10,13 +10,10 @@ import (
 
 // variants runs f with and without assembly.
 func variants(t *testing.T, f func(t *testing.T)) {
-	for _, on := range []bool{false, true} {
-		if on && !asmAvailable() {
-			continue
-		}
-		old := setAsm(on)
-		t.Run(fmt.Sprintf("asm=%v", on), f)
-		setAsm(old)
+	for _, level := range asmLevels() {
+		restore := setAsm(level)
+		t.Run(level, f)
+		restore()
 	}
 }
 

@@ -12,6 +12,10 @@ func rowGrain(n int) int { return max(1, 16384/max(n, 1)) }
 // MulAddF32 is dst = a*b + c, rounded once where the CPU has fused multiply-add.
 func MulAddF32(dst, a, b, c []float32) {
 	a, b, c = a[:len(dst)], b[:len(dst)], c[:len(dst)]
+	if hasAVX512 && len(dst) > 0 {
+		mulAddF32AVX512(&dst[0], &a[0], &b[0], &c[0], len(dst))
+		return
+	}
 	if hasAVX2 && len(dst) > 0 {
 		mulAddF32AVX2(&dst[0], &a[0], &b[0], &c[0], len(dst))
 		return
@@ -24,6 +28,10 @@ func MulAddF32(dst, a, b, c []float32) {
 // AffineF32 is dst = x*scale + shift, rounded once where the CPU has fused multiply-add.
 func AffineF32(dst, x []float32, scale, shift float32) {
 	x = x[:len(dst)]
+	if hasAVX512 && len(dst) > 0 {
+		affineF32AVX512(&dst[0], &x[0], scale, shift, len(dst))
+		return
+	}
 	if hasAVX2 && len(dst) > 0 {
 		affineF32AVX2(&dst[0], &x[0], scale, shift, len(dst))
 		return
@@ -36,6 +44,10 @@ func AffineF32(dst, x []float32, scale, shift float32) {
 // center is dst = (x-mean)*scale + shift: the difference first, because the mean may be much larger than the deviation.
 func center(dst, x []float32, mean, scale, shift float32) {
 	x = x[:len(dst)]
+	if hasAVX512 && len(dst) > 0 {
+		centerF32AVX512(&dst[0], &x[0], mean, scale, shift, len(dst))
+		return
+	}
 	if hasAVX2 && len(dst) > 0 {
 		centerF32AVX2(&dst[0], &x[0], mean, scale, shift, len(dst))
 		return
@@ -48,6 +60,9 @@ func center(dst, x []float32, mean, scale, shift float32) {
 // ExpSumF32 is dst = e^(x - shift), and returns the sum of dst.
 func ExpSumF32(dst, x []float32, shift float32) float32 {
 	x = x[:len(dst)]
+	if hasAVX512 && len(dst) > 0 {
+		return expSumF32AVX512(&dst[0], &x[0], shift, len(dst))
+	}
 	if hasAVX2 && len(dst) > 0 {
 		return expSumF32AVX2(&dst[0], &x[0], shift, len(dst))
 	}
@@ -104,12 +119,7 @@ func LayerNormF32(p *pool.Pool, dst, x, weight, bias []float32, rows, n int, eps
 			d, s := dst[r*n:r*n+n], x[r*n:r*n+n]
 			m, v := MeanVarF32(s)
 			k := 1 / float32(math.Sqrt(float64(v+eps)))
-			if hasAVX2 && weight != nil && bias != nil && n > 0 {
-				normRowF32AVX2(&d[0], &s[0], &weight[0], &bias[0], m, k, n)
-			} else {
-				center(d, s, m, k, 0)
-				weigh(d, weight, bias)
-			}
+			normRow(d, s, weight, bias, m, k)
 			if mean != nil {
 				mean[r] = m
 			}
@@ -118,6 +128,19 @@ func LayerNormF32(p *pool.Pool, dst, x, weight, bias []float32, rows, n int, eps
 			}
 		}
 	})
+}
+
+// normRow is (x-mean)*scale*weight + bias; weight and bias may be nil.
+func normRow(d, x, weight, bias []float32, mean, scale float32) {
+	switch {
+	case hasAVX512 && weight != nil && bias != nil && len(d) > 0:
+		normRowF32AVX512(&d[0], &x[0], &weight[0], &bias[0], mean, scale, len(d))
+	case hasAVX2 && weight != nil && bias != nil && len(d) > 0:
+		normRowF32AVX2(&d[0], &x[0], &weight[0], &bias[0], mean, scale, len(d))
+	default:
+		center(d, x, mean, scale, 0)
+		weigh(d, weight, bias)
+	}
 }
 
 // weigh is d*weight + bias, each if there is one.

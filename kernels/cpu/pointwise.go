@@ -20,39 +20,57 @@ type (
 		name    string
 		generic unarySlice
 		avx2    unaryFunc
+		avx512  unaryFunc
 		limit   float32 // the assembly holds for |x| up to this; 0: for all
 	}
 	binaryRow struct {
 		name    string
 		generic binarySlice
 		avx2    binaryFunc
+		avx512  binaryFunc
 	}
 	scalarRow struct {
 		name    string
 		generic scalarSlice
 		avx2    scalarFunc
+		avx512  scalarFunc
 	}
 )
 
+// variant is the assembly that this CPU has, nil for none.
+func (r *unaryRow) variant() unaryFunc { return variant(r.avx2, r.avx512) }
+
+// variant chooses by the CPU's features. (A table's field would not do: they are turned off in tests.)
+func variant[F unaryFunc | binaryFunc | scalarFunc](avx2, avx512 F) F {
+	switch {
+	case hasAVX512:
+		return avx512
+	case hasAVX2:
+		return avx2
+	}
+	return nil
+}
+
 func (r *unaryRow) run(dst, x []float32) {
 	x = x[:len(dst)]
+	f := r.variant()
 	switch {
-	case r.avx2 == nil || !hasAVX2 || len(dst) == 0:
+	case f == nil || len(dst) == 0:
 		r.generic(dst, x)
 	case r.limit == 0:
-		r.avx2(&dst[0], &x[0], len(dst))
+		f(&dst[0], &x[0], len(dst))
 	default:
-		r.limited(dst, x)
+		r.limited(f, dst, x)
 	}
 }
 
 // limited leaves blocks with numbers beyond the limit to the portable form.
-func (r *unaryRow) limited(dst, x []float32) {
+func (r *unaryRow) limited(f unaryFunc, dst, x []float32) {
 	const block = 1024
 	for len(x) > 0 {
 		n := min(block, len(x))
 		if MaxF32(x[:n]) <= r.limit && MinF32(x[:n]) >= -r.limit {
-			r.avx2(&dst[0], &x[0], n)
+			f(&dst[0], &x[0], n)
 		} else {
 			r.generic(dst[:n], x[:n])
 		}
@@ -61,16 +79,16 @@ func (r *unaryRow) limited(dst, x []float32) {
 }
 
 func (r *binaryRow) run(dst, a, b []float32) {
-	if r.avx2 != nil && hasAVX2 && len(dst) > 0 {
-		r.avx2(&dst[0], &a[:len(dst)][0], &b[:len(dst)][0], len(dst))
+	if f := variant(r.avx2, r.avx512); f != nil && len(dst) > 0 {
+		f(&dst[0], &a[:len(dst)][0], &b[:len(dst)][0], len(dst))
 		return
 	}
 	r.generic(dst, a[:len(dst)], b[:len(dst)])
 }
 
 func (r *scalarRow) run(dst, a []float32, s float32) {
-	if r.avx2 != nil && hasAVX2 && len(dst) > 0 {
-		r.avx2(&dst[0], &a[:len(dst)][0], s, len(dst))
+	if f := variant(r.avx2, r.avx512); f != nil && len(dst) > 0 {
+		f(&dst[0], &a[:len(dst)][0], s, len(dst))
 		return
 	}
 	r.generic(dst, a[:len(dst)], s)

@@ -23,6 +23,9 @@ func SumSquaresF32(x []float32) float32 { return pairwise(x, sumSquaresBlockF32)
 // SumSquaresAroundF32 is the sum of (x-mean)^2.
 func SumSquaresAroundF32(x []float32, mean float32) float32 {
 	return pairwise(x, func(x []float32) float32 {
+		if hasAVX512 && len(x) > 0 {
+			return sumSquaresAroundF32AVX512(&x[0], mean, len(x))
+		}
 		if hasAVX2 && len(x) > 0 {
 			return sumSquaresAroundF32AVX2(&x[0], mean, len(x))
 		}
@@ -38,6 +41,9 @@ func MeanVarF32(x []float32) (mean, variance float32) {
 
 // MaxF32 is the largest element, NaN if there is one; x is not empty.
 func MaxF32(x []float32) float32 {
+	if hasAVX512 {
+		return maxF32AVX512(&x[0], len(x))
+	}
 	if hasAVX2 {
 		return maxF32AVX2(&x[0], len(x))
 	}
@@ -53,6 +59,9 @@ func MaxF32(x []float32) float32 {
 
 // MinF32 is the smallest element, NaN if there is one; x is not empty.
 func MinF32(x []float32) float32 {
+	if hasAVX512 {
+		return minF32AVX512(&x[0], len(x))
+	}
 	if hasAVX2 {
 		return minF32AVX2(&x[0], len(x))
 	}
@@ -88,6 +97,9 @@ func DotF32(x, y []float32) float32 {
 }
 
 func sumBlockF32(x []float32) float32 {
+	if hasAVX512 && len(x) > 0 {
+		return sumF32AVX512(&x[0], len(x))
+	}
 	if hasAVX2 && len(x) > 0 {
 		return sumF32AVX2(&x[0], len(x))
 	}
@@ -105,6 +117,9 @@ func sumBlockF32(x []float32) float32 {
 }
 
 func sumSquaresBlockF32(x []float32) float32 {
+	if hasAVX512 && len(x) > 0 {
+		return sumSquaresF32AVX512(&x[0], len(x))
+	}
 	if hasAVX2 && len(x) > 0 {
 		return sumSquaresF32AVX2(&x[0], len(x))
 	}

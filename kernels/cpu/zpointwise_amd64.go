@@ -203,3 +203,203 @@ func centerF32AVX2(dst *float32, x *float32, mean float32, scale float32, shift 
 //
 //go:noescape
 func normRowF32AVX2(dst *float32, x *float32, weight *float32, bias *float32, mean float32, scale float32, n int)
+
+// addF32AVX512 is dst = a + b.
+//
+//go:noescape
+func addF32AVX512(dst *float32, a *float32, b *float32, n int)
+
+// subF32AVX512 is dst = a - b.
+//
+//go:noescape
+func subF32AVX512(dst *float32, a *float32, b *float32, n int)
+
+// mulF32AVX512 is dst = a * b.
+//
+//go:noescape
+func mulF32AVX512(dst *float32, a *float32, b *float32, n int)
+
+// divF32AVX512 is dst = a / b.
+//
+//go:noescape
+func divF32AVX512(dst *float32, a *float32, b *float32, n int)
+
+// maximumF32AVX512 is the larger of a and b.
+//
+//go:noescape
+func maximumF32AVX512(dst *float32, a *float32, b *float32, n int)
+
+// minimumF32AVX512 is the smaller of a and b.
+//
+//go:noescape
+func minimumF32AVX512(dst *float32, a *float32, b *float32, n int)
+
+// addScalarF32AVX512 is dst = a + s.
+//
+//go:noescape
+func addScalarF32AVX512(dst *float32, a *float32, s float32, n int)
+
+// rsubScalarF32AVX512 is dst = s - a.
+//
+//go:noescape
+func rsubScalarF32AVX512(dst *float32, a *float32, s float32, n int)
+
+// mulScalarF32AVX512 is dst = a * s.
+//
+//go:noescape
+func mulScalarF32AVX512(dst *float32, a *float32, s float32, n int)
+
+// divScalarF32AVX512 is dst = a / s.
+//
+//go:noescape
+func divScalarF32AVX512(dst *float32, a *float32, s float32, n int)
+
+// rdivScalarF32AVX512 is dst = s / a.
+//
+//go:noescape
+func rdivScalarF32AVX512(dst *float32, a *float32, s float32, n int)
+
+// maximumScalarF32AVX512 is the larger of a and s.
+//
+//go:noescape
+func maximumScalarF32AVX512(dst *float32, a *float32, s float32, n int)
+
+// minimumScalarF32AVX512 is the smaller of a and s.
+//
+//go:noescape
+func minimumScalarF32AVX512(dst *float32, a *float32, s float32, n int)
+
+// leakyReLUF32AVX512 is a where a > 0, else a * s.
+//
+//go:noescape
+func leakyReLUF32AVX512(dst *float32, a *float32, s float32, n int)
+
+// negF32AVX512 is -x.
+//
+//go:noescape
+func negF32AVX512(dst *float32, x *float32, n int)
+
+// absF32AVX512 is |x|.
+//
+//go:noescape
+func absF32AVX512(dst *float32, x *float32, n int)
+
+// sqrtF32AVX512 is the square root.
+//
+//go:noescape
+func sqrtF32AVX512(dst *float32, x *float32, n int)
+
+// rsqrtF32AVX512 is 1 / sqrt(x).
+//
+//go:noescape
+func rsqrtF32AVX512(dst *float32, x *float32, n int)
+
+// reluF32AVX512 is the larger of x and 0.
+//
+//go:noescape
+func reluF32AVX512(dst *float32, x *float32, n int)
+
+// floorF32AVX512 rounds down.
+//
+//go:noescape
+func floorF32AVX512(dst *float32, x *float32, n int)
+
+// ceilF32AVX512 rounds up.
+//
+//go:noescape
+func ceilF32AVX512(dst *float32, x *float32, n int)
+
+// roundF32AVX512 rounds to the nearest integer, halves to even.
+//
+//go:noescape
+func roundF32AVX512(dst *float32, x *float32, n int)
+
+// truncF32AVX512 rounds towards zero.
+//
+//go:noescape
+func truncF32AVX512(dst *float32, x *float32, n int)
+
+// expF32AVX512 is e^x.
+//
+//go:noescape
+func expF32AVX512(dst *float32, x *float32, n int)
+
+// logF32AVX512 is the natural logarithm.
+//
+//go:noescape
+func logF32AVX512(dst *float32, x *float32, n int)
+
+// tanhF32AVX512 is the hyperbolic tangent.
+//
+//go:noescape
+func tanhF32AVX512(dst *float32, x *float32, n int)
+
+// sigmoidF32AVX512 is 1 / (1 + e^-x).
+//
+//go:noescape
+func sigmoidF32AVX512(dst *float32, x *float32, n int)
+
+// siluF32AVX512 is x / (1 + e^-x).
+//
+//go:noescape
+func siluF32AVX512(dst *float32, x *float32, n int)
+
+// erfF32AVX512 is the error function.
+//
+//go:noescape
+func erfF32AVX512(dst *float32, x *float32, n int)
+
+// geluF32AVX512 is x * (1 + erf(x/sqrt 2)) / 2.
+//
+//go:noescape
+func geluF32AVX512(dst *float32, x *float32, n int)
+
+// geluTanhF32AVX512 is gelu's approximation by tanh.
+//
+//go:noescape
+func geluTanhF32AVX512(dst *float32, x *float32, n int)
+
+// sinF32AVX512 is the sine, for |x| up to the limit of the caller.
+//
+//go:noescape
+func sinF32AVX512(dst *float32, x *float32, n int)
+
+// cosF32AVX512 is the cosine, for |x| up to the limit of the caller.
+//
+//go:noescape
+func cosF32AVX512(dst *float32, x *float32, n int)
+
+// hardSwishF32AVX512 is x * min(max(x+3, 0), 6) / 6.
+//
+//go:noescape
+func hardSwishF32AVX512(dst *float32, x *float32, n int)
+
+// hardSigmoidF32AVX512 is min(max(x+3, 0), 6) / 6.
+//
+//go:noescape
+func hardSigmoidF32AVX512(dst *float32, x *float32, n int)
+
+// mishF32AVX512 is x * tanh(log(1 + e^x)).
+//
+//go:noescape
+func mishF32AVX512(dst *float32, x *float32, n int)
+
+// mulAddF32AVX512 is dst = a*b + c, rounded once.
+//
+//go:noescape
+func mulAddF32AVX512(dst *float32, a *float32, b *float32, c *float32, n int)
+
+// affineF32AVX512 is dst = x*scale + shift, rounded once.
+//
+//go:noescape
+func affineF32AVX512(dst *float32, x *float32, scale float32, shift float32, n int)
+
+// centerF32AVX512 is dst = (x-mean)*scale + shift.
+//
+//go:noescape
+func centerF32AVX512(dst *float32, x *float32, mean float32, scale float32, shift float32, n int)
+
+// normRowF32AVX512 is dst = (x-mean)*scale*weight + bias.
+//
+//go:noescape
+func normRowF32AVX512(dst *float32, x *float32, weight *float32, bias *float32, mean float32, scale float32, n int)

@@ -38,3 +38,38 @@ func minF32AVX2(x *float32, n int) float32
 //
 //go:noescape
 func expSumF32AVX2(dst *float32, x *float32, shift float32, n int) float32
+
+// sumF32AVX512 is the sum.
+//
+//go:noescape
+func sumF32AVX512(x *float32, n int) float32
+
+// sumSquaresF32AVX512 is the sum of x^2.
+//
+//go:noescape
+func sumSquaresF32AVX512(x *float32, n int) float32
+
+// sumSquaresAroundF32AVX512 is the sum of (x - mean)^2.
+//
+//go:noescape
+func sumSquaresAroundF32AVX512(x *float32, mean float32, n int) float32
+
+// dotF32AVX512 is the inner product of n elements.
+//
+//go:noescape
+func dotF32AVX512(x *float32, y *float32, n int) float32
+
+// maxF32AVX512 is the largest number, NaN if there is one; n > 0.
+//
+//go:noescape
+func maxF32AVX512(x *float32, n int) float32
+
+// minF32AVX512 is the smallest number, NaN if there is one; n > 0.
+//
+//go:noescape
+func minF32AVX512(x *float32, n int) float32
+
+// expSumF32AVX512 is dst = e^(x - shift), and the sum of dst.
+//
+//go:noescape
+func expSumF32AVX512(dst *float32, x *float32, shift float32, n int) float32

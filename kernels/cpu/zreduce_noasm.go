@@ -5,11 +5,18 @@
 package cpu
 
 var (
-	sumF32AVX2              func(x *float32, n int) float32
-	sumSquaresF32AVX2       func(x *float32, n int) float32
-	sumSquaresAroundF32AVX2 func(x *float32, mean float32, n int) float32
-	dotF32AVX2              func(x, y *float32, n int) float32
-	maxF32AVX2              func(x *float32, n int) float32
-	minF32AVX2              func(x *float32, n int) float32
-	expSumF32AVX2           func(dst, x *float32, shift float32, n int) float32
+	sumF32AVX2                func(x *float32, n int) float32
+	sumSquaresF32AVX2         func(x *float32, n int) float32
+	sumSquaresAroundF32AVX2   func(x *float32, mean float32, n int) float32
+	dotF32AVX2                func(x, y *float32, n int) float32
+	maxF32AVX2                func(x *float32, n int) float32
+	minF32AVX2                func(x *float32, n int) float32
+	expSumF32AVX2             func(dst, x *float32, shift float32, n int) float32
+	sumF32AVX512              func(x *float32, n int) float32
+	sumSquaresF32AVX512       func(x *float32, n int) float32
+	sumSquaresAroundF32AVX512 func(x *float32, mean float32, n int) float32
+	dotF32AVX512              func(x, y *float32, n int) float32
+	maxF32AVX512              func(x *float32, n int) float32
+	minF32AVX512              func(x *float32, n int) float32
+	expSumF32AVX512           func(dst, x *float32, shift float32, n int) float32
 )

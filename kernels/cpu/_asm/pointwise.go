@@ -8,7 +8,9 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-func pointwise() {
+func pointwise() { forBoth(pointwiseFunctions) }
+
+func pointwiseFunctions() {
 	binary("add", "is dst = a + b.", func(a, b vec) vec { return add(a, b) })
 	binary("sub", "is dst = a - b.", func(a, b vec) vec { return sub(a, b) })
 	binary("mul", "is dst = a * b.", func(a, b vec) vec { return mul(a, b) })
@@ -27,8 +29,8 @@ func pointwise() {
 
 	unary("neg", "is -x.", 4, func(x vec) vec { return xor(x, signBit()) })
 	unary("abs", "is |x|.", 4, func(x vec) vec { return and(x, magnitude()) })
-	unary("sqrt", "is the square root.", 2, func(x vec) vec { y := YMM(); VSQRTPS(x, y); return y })
-	unary("rsqrt", "is 1 / sqrt(x).", 2, func(x vec) vec { y := YMM(); VSQRTPS(x, y); return div(load(num(1)), y) })
+	unary("sqrt", "is the square root.", 2, func(x vec) vec { y := VEC(); VSQRTPS(x, y); return y })
+	unary("rsqrt", "is 1 / sqrt(x).", 2, func(x vec) vec { y := VEC(); VSQRTPS(x, y); return div(load(num(1)), y) })
 	unary("relu", "is the larger of x and 0.", 4, func(x vec) vec { return maxOf(load(num(0)), x) })
 	unary("floor", "rounds down.", 4, rounding(9))
 	unary("ceil", "rounds up.", 4, rounding(10))
@@ -54,15 +56,11 @@ func pointwise() {
 }
 
 func rounding(mode uint64) func(x vec) vec {
-	return func(x vec) vec {
-		y := YMM()
-		VROUNDPS(Imm(mode), x, y)
-		return y
-	}
+	return func(x vec) vec { return rounded(mode, x) }
 }
 
 func unary(name, doc string, unroll int, body func(x vec) vec) {
-	full := name + "F32AVX2"
+	full := name + "F32" + isa()
 	function(full, "func(dst, x *float32, n int)", doc)
 	dst, x, n := Load(Param("dst"), GP64()), Load(Param("x"), GP64()), Load(Param("n"), GP64())
 	p := pass{name: name, in: []Register{x}, out: dst, n: n, unroll: unroll, body: func(in []vec, _ Op, _ int) vec { return body(in[0]) }}
@@ -72,7 +70,7 @@ func unary(name, doc string, unroll int, body func(x vec) vec) {
 }
 
 func binary(name, doc string, body func(a, b vec) vec) {
-	function(name+"F32AVX2", "func(dst, a, b *float32, n int)", doc)
+	function(name+"F32"+isa(), "func(dst, a, b *float32, n int)", doc)
 	dst, a, b, n := Load(Param("dst"), GP64()), Load(Param("a"), GP64()), Load(Param("b"), GP64()), Load(Param("n"), GP64())
 	p := pass{name: name, in: []Register{a, b}, out: dst, n: n, unroll: 4, body: func(in []vec, _ Op, _ int) vec { return body(in[0], in[1]) }}
 	p.emit()
@@ -81,7 +79,7 @@ func binary(name, doc string, body func(a, b vec) vec) {
 }
 
 func scalar(name, doc string, body func(a, s vec) vec) {
-	function(name+"F32AVX2", "func(dst, a *float32, s float32, n int)", doc)
+	function(name+"F32"+isa(), "func(dst, a *float32, s float32, n int)", doc)
 	dst, a, n := Load(Param("dst"), GP64()), Load(Param("a"), GP64()), Load(Param("n"), GP64())
 	s := broadcast("s")
 	p := pass{name: name, in: []Register{a}, out: dst, n: n, unroll: 4, body: func(in []vec, _ Op, _ int) vec { return body(in[0], s) }}
@@ -91,7 +89,7 @@ func scalar(name, doc string, body func(a, s vec) vec) {
 }
 
 func mulAdd() {
-	function("mulAddF32AVX2", "func(dst, a, b, c *float32, n int)", "is dst = a*b + c, rounded once.")
+	function("mulAddF32"+isa(), "func(dst, a, b, c *float32, n int)", "is dst = a*b + c, rounded once.")
 	dst, a, b, c, n := Load(Param("dst"), GP64()), Load(Param("a"), GP64()), Load(Param("b"), GP64()), Load(Param("c"), GP64()), Load(Param("n"), GP64())
 	p := pass{name: "mulAdd", in: []Register{a, b, c}, out: dst, n: n, unroll: 2, body: func(in []vec, _ Op, _ int) vec {
 		VFMADD213PS(in[2], in[1], in[0])
@@ -103,7 +101,7 @@ func mulAdd() {
 }
 
 func affine() {
-	function("affineF32AVX2", "func(dst, x *float32, scale, shift float32, n int)", "is dst = x*scale + shift, rounded once.")
+	function("affineF32"+isa(), "func(dst, x *float32, scale, shift float32, n int)", "is dst = x*scale + shift, rounded once.")
 	dst, x, n := Load(Param("dst"), GP64()), Load(Param("x"), GP64()), Load(Param("n"), GP64())
 	scale, shift := broadcast("scale"), broadcast("shift")
 	p := pass{name: "affine", in: []Register{x}, out: dst, n: n, unroll: 4, body: func(in []vec, _ Op, _ int) vec {
@@ -116,7 +114,7 @@ func affine() {
 }
 
 func normRow() {
-	function("normRowF32AVX2", "func(dst, x, weight, bias *float32, mean, scale float32, n int)", "is dst = (x-mean)*scale*weight + bias.")
+	function("normRowF32"+isa(), "func(dst, x, weight, bias *float32, mean, scale float32, n int)", "is dst = (x-mean)*scale*weight + bias.")
 	dst, x, w, b, n := Load(Param("dst"), GP64()), Load(Param("x"), GP64()), Load(Param("weight"), GP64()), Load(Param("bias"), GP64()), Load(Param("n"), GP64())
 	mean, scale := broadcast("mean"), broadcast("scale")
 	p := pass{name: "normRow", in: []Register{x, w, b}, out: dst, n: n, unroll: 2, body: func(in []vec, _ Op, _ int) vec {
@@ -130,7 +128,7 @@ func normRow() {
 }
 
 func center() {
-	function("centerF32AVX2", "func(dst, x *float32, mean, scale, shift float32, n int)", "is dst = (x-mean)*scale + shift.")
+	function("centerF32"+isa(), "func(dst, x *float32, mean, scale, shift float32, n int)", "is dst = (x-mean)*scale + shift.")
 	dst, x, n := Load(Param("dst"), GP64()), Load(Param("x"), GP64()), Load(Param("n"), GP64())
 	mean, scale, shift := broadcast("mean"), broadcast("scale"), broadcast("shift")
 	p := pass{name: "center", in: []Register{x}, out: dst, n: n, unroll: 4, body: func(in []vec, _ Op, _ int) vec {
@@ -151,7 +149,7 @@ func exp(x vec) vec {
 	x = minOf(load(num(89)), x)
 	x = maxOf(load(num(-104.5)), x)
 	y, i := expParts(x)
-	half := YMM()
+	half := VEC()
 	VPSRAD(Imm(1), i, half)
 	VPSUBD(half, i, i)
 	return mul(mul(y, power2(half)), power2(i))
@@ -167,21 +165,20 @@ func expNormal(x vec) vec {
 
 // expParts gives e^r and n of e^x = 2^n e^r.
 func expParts(x vec) (y, i vec) {
-	n, r := YMM(), copyOf(x)
-	VROUNDPS(Imm(8), mul(x, num(math.Log2E)), n)
+	n, r := rounded(8, mul(x, num(math.Log2E))), copyOf(x)
 	const hi = 0.693359375 // few bits, so that n*hi is exact
 	VFNMADD231PS(num(hi), n, r)
 	VFNMADD231PS(num(math.Ln2-hi), n, r)
 	y = poly(r, 0.500000001429, 0.166666667618, 0.0416664567882, 0.00833328417373, 0.00139345437939, 0.000199088600083)
 	VFMADD213PS(r, mul(r, r), y) // r + r^2 p
-	i = YMM()
+	i = VEC()
 	VCVTPS2DQ(n, i)
 	return add(y, num(1)), i
 }
 
 // power2 is 2^i of integers in the exponent's range.
 func power2(i vec) vec {
-	y := YMM()
+	y := VEC()
 	VPADDD(bits(127), i, y)
 	VPSLLD(Imm(23), y, y)
 	return y
@@ -191,14 +188,14 @@ func power2(i vec) vec {
 func log(x vec) vec {
 	tiny := cmp(x, 1, num(0x1p-126))
 	v := choose(tiny, mul(x, num(0x1p23)), x)
-	e, m := YMM(), YMM()
+	e, m := VEC(), VEC()
 	root := math.Float32bits(math.Sqrt2 / 2)
 	VPSUBD(bits(root), v, e)
-	VPAND(bits(0x7fffff), e, m)
+	intAnd(bits(0x7fffff), e, m)
 	VPADDD(bits(root), m, m)
 	VPSRAD(Imm(23), e, e)
 	VCVTDQ2PS(e, e)
-	e = sub(e, and(tiny, num(23)))
+	e = sub(e, keep(tiny, load(num(23))))
 	f := sub(m, num(1))
 	f2 := mul(f, f)
 	p := poly(f, 0.333333104479, -0.249999865759, 0.200022261108, -0.166692517273, 0.142186682592, -0.123843384867, 0.118728948988, -0.117898392299, 0.0691558617599)
@@ -236,7 +233,7 @@ func erfParts(x vec) (a, small, tail vec) {
 	small = poly(mul(a, a), 0.12837916591, -0.376126271338, 0.112836001508, -0.0268544435858, 0.00518953354063, -0.00080208263006, 7.88907224671e-5)
 	VFMADD213PS(a, a, small) // a + a p
 	tail = expNormal(poly(minOf(load(num(4)), a), 0.000289784871897, -1.13011420255, -0.632023625206, -0.109899472632, 0.0263213370209, -0.00472539164753, 0.000589688912665, -4.52343787332e-5, 1.5964663003e-6))
-	tail = and(tail, cmp(a, 1, num(4)))
+	tail = keep(cmp(a, 1, num(4)), tail)
 	return a, small, tail
 }
 
@@ -255,7 +252,7 @@ func gelu(x vec) vec {
 	small = mul(small, half)
 	tail = mul(tail, half)
 	tail = choose(cmp(a, 1, num(1)), sub(half, small), tail) // erfc|u| / 2
-	h := choose(x, tail, sub(load(num(1)), tail))            // by the sign
+	h := choose(negative(x), tail, sub(load(num(1)), tail))  // by the sign
 	return mul(x, h)
 }
 
@@ -282,8 +279,7 @@ func mish(x vec) vec {
 
 // sincos: x = q pi/2 + r, and by the quadrant q (cosine: q+1) sin or cos of r, with a sign.
 func sincos(x vec, shift uint32) vec {
-	n, r := YMM(), copyOf(x)
-	VROUNDPS(Imm(8), mul(x, num(2/math.Pi)), n)
+	n, r := rounded(8, mul(x, num(2/math.Pi))), copyOf(x)
 	c1 := float64(float32(math.Pi / 2))
 	c2 := float64(float32(math.Pi/2 - c1))
 	VFNMADD231PS(num(c1), n, r)
@@ -296,16 +292,16 @@ func sincos(x vec, shift uint32) vec {
 	c = mul(c, z)
 	VSUBPS(num(0.5), c, c)
 	VFMADD213PS(num(1), z, c) // 1 + z (z p - 1/2)
-	q := YMM()
+	q := VEC()
 	VCVTPS2DQ(n, q)
 	if shift != 0 {
 		VPADDD(bits(shift), q, q)
 	}
-	odd, sign := YMM(), YMM()
+	odd, sign := VEC(), VEC()
 	VPSLLD(Imm(31), q, odd)
 	VPSRLD(Imm(1), q, sign)
 	VPSLLD(Imm(31), sign, sign)
-	y := xor(choose(odd, c, s), sign)
+	y := xor(choose(negative(odd), c, s), sign)
 	if shift == 0 { // -0 stays
 		y = choose(cmp(x, 0, load(num(0))), x, y)
 	}

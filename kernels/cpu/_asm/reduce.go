@@ -8,9 +8,11 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-const lanes = 4 // accumulators of a reduction
+const chains = 4 // accumulators of a reduction
 
-func reduce() {
+func reduce() { forBoth(reductions) }
+
+func reductions() {
 	reduction("sum", "func(x *float32, n int) float32", "is the sum.", nil, func(acc vec, x []vec, mask Op) {
 		VADDPS(x[0], acc, acc)
 	})
@@ -20,7 +22,7 @@ func reduce() {
 	reduction("sumSquaresAround", "func(x *float32, mean float32, n int) float32", "is the sum of (x - mean)^2.", []string{"mean"}, func(acc vec, x []vec, mask Op) {
 		d := sub(x[0], x[1])
 		if mask != nil {
-			VANDPS(mask, d, d)
+			d = keep(mask, d)
 		}
 		VFMADD231PS(d, d, acc)
 	})
@@ -30,16 +32,16 @@ func reduce() {
 	expSum()
 }
 
-func accumulators() (acc [lanes]vec) {
+func accumulators() (acc [chains]vec) {
 	for i := range acc {
-		acc[i] = YMM()
+		acc[i] = VEC()
 		VXORPS(acc[i], acc[i], acc[i])
 	}
 	return acc
 }
 
 // addLanes leaves the sum of all accumulators' lanes in the lowest lane of the first.
-func addLanes(acc [lanes]vec) Register {
+func addLanes(acc [chains]vec) Register {
 	VADDPS(acc[1], acc[0], acc[0])
 	VADDPS(acc[3], acc[2], acc[2])
 	VADDPS(acc[2], acc[0], acc[0])
@@ -47,8 +49,13 @@ func addLanes(acc [lanes]vec) Register {
 }
 
 func foldLanes(v vec, f func(ops ...Op)) Register {
+	if wide {
+		top := YMM()
+		VEXTRACTF32X8(Imm(1), v, top)
+		f(top, v.AsY(), v.AsY())
+	}
 	hi, lo := XMM(), v.AsX()
-	VEXTRACTF128(Imm(1), v, hi)
+	VEXTRACTF128(Imm(1), v.AsY(), hi)
 	f(hi, lo, lo)
 	VMOVHLPS(lo, lo, hi)
 	f(hi, lo, lo)
@@ -58,14 +65,14 @@ func foldLanes(v vec, f func(ops ...Op)) Register {
 }
 
 func reduction(name, signature, doc string, scalars []string, body func(acc vec, x []vec, mask Op)) {
-	function(name+"F32AVX2", signature, doc)
+	function(name+"F32"+isa(), signature, doc)
 	x, n := Load(Param("x"), GP64()), Load(Param("n"), GP64())
 	var s []vec
 	for _, name := range scalars {
 		s = append(s, broadcast(name))
 	}
 	acc := accumulators()
-	p := pass{name: name, in: []Register{x}, n: n, unroll: lanes, body: func(in []vec, mask Op, lane int) vec {
+	p := pass{name: name, in: []Register{x}, n: n, unroll: chains, body: func(in []vec, mask Op, lane int) vec {
 		body(acc[lane], append(in, s...), mask)
 		return nil
 	}}
@@ -76,10 +83,10 @@ func reduction(name, signature, doc string, scalars []string, body func(acc vec,
 }
 
 func dot() {
-	function("dotF32AVX2", "func(x, y *float32, n int) float32", "is the inner product of n elements.")
+	function("dotF32"+isa(), "func(x, y *float32, n int) float32", "is the inner product of n elements.")
 	x, y, n := Load(Param("x"), GP64()), Load(Param("y"), GP64()), Load(Param("n"), GP64())
 	acc := accumulators()
-	p := pass{name: "dot", in: []Register{x, y}, n: n, unroll: lanes, body: func(in []vec, mask Op, lane int) vec {
+	p := pass{name: "dot", in: []Register{x, y}, n: n, unroll: chains, body: func(in []vec, mask Op, lane int) vec {
 		VFMADD231PS(in[0], in[1], acc[lane])
 		return nil
 	}}
@@ -91,22 +98,19 @@ func dot() {
 
 // extremum collects NaNs beside the largest numbers.
 func extremum(name, doc string, start float64, f func(ops ...Op)) {
-	function(name+"F32AVX2", "func(x *float32, n int) float32", doc)
+	function(name+"F32"+isa(), "func(x *float32, n int) float32", doc)
 	x, n := Load(Param("x"), GP64()), Load(Param("n"), GP64())
 	acc := accumulators()
 	for _, a := range acc {
 		VMOVUPS(num(start), a)
 	}
-	nans := YMM()
-	VXORPS(nans, nans, nans)
-	p := pass{name: name, in: []Register{x}, n: n, unroll: lanes, body: func(in []vec, mask Op, lane int) vec {
+	nans := newFlags()
+	p := pass{name: name, in: []Register{x}, n: n, unroll: chains, body: func(in []vec, mask Op, lane int) vec {
 		v := in[0]
 		if mask != nil {
-			w := load(num(start))
-			VBLENDVPS(mask, v, w, w)
-			v = w
+			v = choose(mask, v, load(num(start)))
 		}
-		VORPS(cmp(v, 3, v), nans, nans)
+		nans.add(cmp(v, 3, v))
 		f(v, acc[lane], acc[lane])
 		return nil
 	}}
@@ -115,10 +119,7 @@ func extremum(name, doc string, start float64, f func(ops ...Op)) {
 	f(acc[3], acc[2], acc[2])
 	f(acc[2], acc[0], acc[0])
 	lo := foldLanes(acc[0], f)
-	flags := GP32()
-	VMOVMSKPS(nans, flags)
-	TESTL(flags, flags)
-	JE(LabelRef(name + "_number"))
+	nans.jumpIfNone(name + "_number")
 	VMOVSS(bits(0x7fc00000), lo)
 	Label(name + "_number")
 	Store(lo, ReturnIndex(0))
@@ -126,17 +127,50 @@ func extremum(name, doc string, start float64, f func(ops ...Op)) {
 	RET()
 }
 
+// flags gathers masks.
+type flags struct{ all Register }
+
+func newFlags() flags {
+	if wide {
+		f := flags{K()}
+		KXORW(f.all, f.all, f.all)
+		return f
+	}
+	f := flags{YMM()}
+	VXORPS(f.all, f.all, f.all)
+	return f
+}
+
+func (f flags) add(mask Register) {
+	if wide {
+		KORW(mask, f.all, f.all)
+	} else {
+		VORPS(mask, f.all, f.all)
+	}
+}
+
+func (f flags) jumpIfNone(label string) {
+	bits := GP32()
+	if wide {
+		KMOVW(f.all, bits)
+	} else {
+		VMOVMSKPS(f.all, bits)
+	}
+	TESTL(bits, bits)
+	JE(LabelRef(label))
+}
+
 // expSum is the inner loop of softmax.
 func expSum() {
-	function("expSumF32AVX2", "func(dst, x *float32, shift float32, n int) float32", "is dst = e^(x - shift), and the sum of dst.")
+	function("expSumF32"+isa(), "func(dst, x *float32, shift float32, n int) float32", "is dst = e^(x - shift), and the sum of dst.")
 	dst, x, n := Load(Param("dst"), GP64()), Load(Param("x"), GP64()), Load(Param("n"), GP64())
 	shift := broadcast("shift")
-	acc := YMM()
+	acc := VEC()
 	VXORPS(acc, acc, acc)
 	p := pass{name: "expSum", in: []Register{x}, out: dst, n: n, unroll: 2, body: func(in []vec, mask Op, lane int) vec {
 		y := exp(sub(in[0], shift))
 		if mask != nil {
-			VANDPS(mask, y, y)
+			y = keep(mask, y)
 		}
 		VADDPS(y, acc, acc)
 		return y

@@ -11,13 +11,48 @@ import (
 
 var constants = map[uint32]Mem{}
 
-// bits is a vector of eight equal 32-bit numbers in memory.
+// wide says that the function being written is for AVX-512, with vectors of 16 and mask registers; else for AVX2, with vectors of 8.
+var wide bool
+
+// forBoth writes functions for AVX2, then for AVX-512.
+func forBoth(f func()) {
+	for _, wide = range []bool{false, true} {
+		f()
+	}
+	wide = false
+}
+
+// isa ends the names of functions.
+func isa() string {
+	if wide {
+		return "AVX512"
+	}
+	return "AVX2"
+}
+
+// width is the number of float32 in a vector.
+func width() int {
+	if wide {
+		return 16
+	}
+	return 8
+}
+
+// VEC is a new vector register.
+func VEC() vec {
+	if wide {
+		return ZMM()
+	}
+	return YMM()
+}
+
+// bits is a vector of equal 32-bit numbers in memory, as wide as the widest register.
 func bits(v uint32) Mem {
 	if m, ok := constants[v]; ok {
 		return m
 	}
 	m := GLOBL(fmt.Sprintf("c%08x", v), RODATA|NOPTR)
-	for i := range 8 {
+	for i := range 16 {
 		DATA(4*i, U32(v))
 	}
 	constants[v] = m
@@ -44,8 +79,11 @@ func tailMask() Mem {
 	return m
 }
 
-// loadTailMask gives the mask of the first n lanes, 0 < n < 8. n is spent.
-func loadTailMask(n Register) VecVirtual {
+// loadTailMask gives the mask of the first n lanes, 0 < n < width(). n is spent.
+func loadTailMask(n Register) Register {
+	if wide {
+		return firstLanes(n)
+	}
 	base, mask := GP64(), YMM()
 	LEAQ(tailMask().Offset(32), base)
 	NEGQ(n)
@@ -53,17 +91,26 @@ func loadTailMask(n Register) VecVirtual {
 	return mask
 }
 
+// firstLanes gives the AVX-512 mask of the first n lanes.
+func firstLanes(n Register) Register {
+	ones, mask := GP64(), K()
+	MOVQ(I32(-1), ones)
+	BZHIQ(n, ones, ones)
+	KMOVQ(ones, mask)
+	return mask
+}
+
 type vec = VecVirtual
 
 func copyOf(x vec) vec {
-	y := YMM()
+	y := VEC()
 	VMOVAPS(x, y)
 	return y
 }
 
 // op3 makes a new register of a three-operand instruction, in Go's operand order.
 func op3(f func(ops ...Op), b Op, a vec) vec {
-	y := YMM()
+	y := VEC()
 	f(b, a, y)
 	return y
 }
@@ -81,22 +128,82 @@ func maxOf(a vec, b Op) vec { return op3(VMAXPS, b, a) }
 func minOf(a vec, b Op) vec { return op3(VMINPS, b, a) }
 
 func load(m Op) vec {
-	y := YMM()
+	y := VEC()
 	VMOVUPS(m, y)
 	return y
 }
 
-// cmp compares; the predicate is Intel's: 1 is <, 2 <=, 3 unordered, 14 >.
-func cmp(a vec, predicate uint8, b Op) vec {
+// loadMasked reads the lanes of the mask, and zeros.
+func loadMasked(m Mem, mask Op) vec {
+	y := VEC()
+	if wide {
+		VMOVUPS_Z(m, mask, y)
+	} else {
+		VMASKMOVPS(m, mask, y)
+	}
+	return y
+}
+
+// storeMasked writes the lanes of the mask.
+func storeMasked(x vec, mask Op, m Mem) {
+	if wide {
+		VMOVUPS(x, mask, m)
+	} else {
+		VMASKMOVPS(x, mask, m)
+	}
+}
+
+// rounded rounds to integers; the mode is Intel's: 8 is to nearest even, 9 down, 10 up, 11 towards zero.
+func rounded(mode uint64, x vec) vec {
+	y := VEC()
+	if wide {
+		VRNDSCALEPS(Imm(mode), x, y)
+	} else {
+		VROUNDPS(Imm(mode), x, y)
+	}
+	return y
+}
+
+// cmp compares; the predicate is Intel's: 1 is <, 2 <=, 3 unordered, 14 >. The result is a mask for choose and keep.
+func cmp(a vec, predicate uint8, b Op) Register {
+	if wide {
+		k := K()
+		VCMPPS(Imm(uint64(predicate)), b, a, k)
+		return k
+	}
 	y := YMM()
 	VCMPPS(Imm(uint64(predicate)), b, a, y)
 	return y
 }
 
+// negative is the mask of the lanes whose highest bit is set.
+func negative(x vec) Register {
+	if !wide {
+		return x
+	}
+	k := K()
+	VPMOVD2M(x, k)
+	return k
+}
+
 // choose is yes where the mask is set, else no.
-func choose(mask, yes, no vec) vec {
-	y := YMM()
-	VBLENDVPS(mask, yes, no, y)
+func choose(mask Op, yes, no vec) vec {
+	y := VEC()
+	if wide {
+		VBLENDMPS(yes, no, mask, y)
+	} else {
+		VBLENDVPS(mask, yes, no, y)
+	}
+	return y
+}
+
+// keep is x where the mask is set, else 0.
+func keep(mask Op, x vec) vec {
+	if !wide {
+		return and(x, mask)
+	}
+	y := VEC()
+	VMOVAPS_Z(x, mask, y)
 	return y
 }
 
@@ -116,32 +223,33 @@ type pass struct {
 	out    Register   // nil for reductions
 	n      Register
 	unroll int
-	body   func(in []vec, mask Op, lane int) vec // lane tells the vectors of one round apart; mask is nil but for the tail
+	body   func(in []vec, mask Op, lane int) vec // lane tells the vectors of one round apart; mask, for choose and keep, is nil but for the tail
 }
 
 func (p *pass) emit() {
+	bytes := 4 * width()
 	round := func(label string, vectors int) {
 		Label(p.name + "_" + label)
-		CMPQ(p.n, U32(uint32(8*vectors)))
+		CMPQ(p.n, U32(uint32(width()*vectors)))
 		JL(LabelRef(p.name + "_" + map[bool]string{true: "one", false: "tail"}[vectors > 1]))
 		results := make([]vec, vectors)
 		for v := range vectors {
 			in := make([]vec, len(p.in))
 			for i, r := range p.in {
-				in[i] = load(Mem{Base: r, Disp: 32 * v})
+				in[i] = load(Mem{Base: r, Disp: bytes * v})
 			}
 			results[v] = p.body(in, nil, v)
 		}
 		if p.out != nil {
 			for v, y := range results {
-				VMOVUPS(y, Mem{Base: p.out, Disp: 32 * v})
+				VMOVUPS(y, Mem{Base: p.out, Disp: bytes * v})
 			}
-			ADDQ(U32(uint32(32*vectors)), p.out)
+			ADDQ(U32(uint32(bytes*vectors)), p.out)
 		}
 		for _, r := range p.in {
-			ADDQ(U32(uint32(32*vectors)), r)
+			ADDQ(U32(uint32(bytes*vectors)), r)
 		}
-		SUBQ(U32(uint32(8*vectors)), p.n)
+		SUBQ(U32(uint32(width()*vectors)), p.n)
 		JMP(LabelRef(p.name + "_" + label))
 	}
 	if p.unroll > 1 {
@@ -154,12 +262,11 @@ func (p *pass) emit() {
 	mask := loadTailMask(p.n)
 	in := make([]vec, len(p.in))
 	for i, r := range p.in {
-		in[i] = YMM()
-		VMASKMOVPS(Mem{Base: r}, mask, in[i])
+		in[i] = loadMasked(Mem{Base: r}, mask)
 	}
 	y := p.body(in, mask, 0)
 	if p.out != nil {
-		VMASKMOVPS(y, mask, Mem{Base: p.out})
+		storeMasked(y, mask, Mem{Base: p.out})
 	}
 	Label(p.name + "_done")
 }
@@ -167,7 +274,16 @@ func (p *pass) emit() {
 // broadcast loads a float32 parameter into all lanes.
 func broadcast(name string) vec {
 	x := Load(Param(name), XMM())
-	y := YMM()
+	y := VEC()
 	VBROADCASTSS(x, y)
 	return y
+}
+
+// intAnd is dst = a & b.
+func intAnd(b Op, a, dst vec) {
+	if wide {
+		VPANDD(b, a, dst)
+	} else {
+		VPAND(b, a, dst)
+	}
 }
