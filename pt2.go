@@ -32,6 +32,7 @@ type Model struct {
 	module   *interp.Module
 	names    []string
 	outNames []string
+	spec     *callSpec
 	slots    chan struct{}
 	pool     *pool.Pool
 	ownPool  bool
@@ -164,7 +165,7 @@ func newModel(contents *loader.Contents, c *config) (*Model, error) {
 	if c.runners > 0 {
 		m.slots = make(chan struct{}, c.runners)
 	}
-	m.names = interp.InputNames(p)
+	m.names, m.spec = interp.InputNames(p), newCallSpec(p)
 	for _, o := range p.Signature().Outputs {
 		if o.Kind == export.UserOutput || o.Kind == export.LossOutput {
 			m.outNames = append(m.outNames, o.Arg.ArgName())
@@ -355,7 +356,7 @@ func (m *Model) Instance() (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Model{module: mod, names: m.names, outNames: m.outNames, slots: m.slots, pool: m.pool}, nil
+	return &Model{module: mod, names: m.names, outNames: m.outNames, spec: m.spec, slots: m.slots, pool: m.pool}, nil
 }
 
 // Reset puts all buffers back to their initial contents and restarts the random number generator.

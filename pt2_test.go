@@ -19,14 +19,32 @@ import (
 
 const pnet = "testdata/real-public/mtcnn-pnet"
 
-// oldCase unpacks one case of the old-public corpus.
-func oldCase(t *testing.T, id string) string {
-	t.Helper()
-	dir, err := conformance.Unpack("testdata/old-public.tar.zst", t.TempDir())
-	if err != nil {
-		t.Fatal(err)
+var (
+	oldDir     string
+	unpackOnce sync.Once
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if oldDir != "" {
+		os.RemoveAll(filepath.Dir(oldDir))
 	}
-	return filepath.Join(dir, id)
+	os.Exit(code)
+}
+
+// oldCase is the folder of one case of the old-public corpus, which is unpacked once.
+func oldCase(t testing.TB, id string) string {
+	t.Helper()
+	unpackOnce.Do(func() {
+		dir, err := os.MkdirTemp("", "pt2-test-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if oldDir, err = conformance.Unpack("testdata/old-public.tar.zst", dir); err != nil {
+			t.Fatal(err)
+		}
+	})
+	return filepath.Join(oldDir, id)
 }
 
 func calls(t *testing.T, dir string) []conformance.Call {

@@ -1,6 +1,7 @@
 package pytree
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -16,6 +17,12 @@ import (
 // A single leaf also goes into a struct with one field. Fields of a struct that no key names keep their values. What does not
 // fit is a *[MismatchError]; then dst may be partly filled.
 func (s *Spec) Bind(leaves []any, dst any) error {
+	var c Codec
+	return c.Bind(s, leaves, dst)
+}
+
+// Bind is [Spec.Bind] with c's leaves.
+func (c *Codec) Bind(s *Spec, leaves []any, dst any) error {
 	v := reflect.ValueOf(dst)
 	if v.Kind() != reflect.Pointer || v.IsNil() {
 		return &MismatchError{Reason: fmt.Sprintf("the destination must be a pointer that is not nil, got %T", dst)}
@@ -23,7 +30,7 @@ func (s *Spec) Bind(leaves []any, dst any) error {
 	if len(leaves) != s.leaves {
 		return &MismatchError{Reason: fmt.Sprintf("want %d leaves, got %d", s.leaves, len(leaves)), Want: s}
 	}
-	b := binder{leaves: leaves}
+	b := binder{codec: c, leaves: leaves}
 	v = v.Elem()
 	if s.IsLeaf() && isStruct(v) {
 		if f := fieldsOf(v.Type()); len(f) == 1 && !canHold(v.Type(), leaves[0]) {
@@ -31,7 +38,9 @@ func (s *Spec) Bind(leaves []any, dst any) error {
 		}
 	}
 	if err := b.node(s, v); err != nil {
-		err.Want = s
+		if err.Err == nil {
+			err.Want = s
+		}
 		return err
 	}
 	return nil
@@ -42,7 +51,9 @@ func canHold(t reflect.Type, leaf any) bool {
 }
 
 type binder struct {
+	codec  *Codec
 	leaves []any
+	next   int
 	path   []string
 }
 
@@ -54,6 +65,7 @@ func (b *binder) node(s *Spec, dst reflect.Value) *MismatchError {
 	if s.IsLeaf() {
 		x := b.leaves[0]
 		b.leaves = b.leaves[1:]
+		b.next++
 		return b.leaf(x, dst)
 	}
 	switch dst.Type() {
@@ -88,6 +100,7 @@ func (b *binder) node(s *Spec, dst reflect.Value) *MismatchError {
 }
 
 func (b *binder) generic(s *Spec, dst reflect.Value) *MismatchError {
+	b.next += s.leaves
 	x := reflect.ValueOf(s.unflatten(&b.leaves))
 	if x.Kind() == reflect.Pointer && dst.Type() == typeOfNode {
 		x = x.Elem()
@@ -170,13 +183,23 @@ func (b *binder) leaf(x any, dst reflect.Value) *MismatchError {
 		dst.Set(v)
 		return nil
 	}
-	if dst.Kind() == reflect.Pointer && dst.Type().Elem().Kind() < reflect.Array {
+	if dst.Kind() == reflect.Pointer && (dst.Type().Elem().Kind() < reflect.Array || b.codec.isLeaf(reflect.Zero(dst.Type().Elem()))) {
 		p := reflect.New(dst.Type().Elem())
 		if err := b.leaf(x, p.Elem()); err != nil {
 			return err
 		}
 		dst.Set(p)
 		return nil
+	}
+	if b.codec.Decode != nil && dst.CanAddr() {
+		switch err := b.codec.Decode(b.next-1, x, dst.Addr().Interface()); {
+		case err == nil:
+			return nil
+		case !errors.Is(err, ErrUseDefault):
+			e := b.fail("%v", err)
+			e.Err = err
+			return e
+		}
 	}
 	if !store(v, dst) {
 		return b.fail("%v (%T) does not go into a %v", x, x, dst.Type())

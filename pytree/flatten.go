@@ -17,31 +17,48 @@ import (
 // Struct fields are found by the tag pt2:"name", else by their Go name (InputIDs for input_ids). Go's integers become int64
 // leaves, its floats float64; nil pointers become nil. A value of another structure is a *[MismatchError] with its place.
 func (s *Spec) Flatten(v any) ([]any, error) {
-	f := flattener{out: make([]any, 0, s.leaves)}
+	var c Codec
+	f := c.flattener(s)
 	if err := f.node(s, reflect.ValueOf(v)); err != nil {
-		err.Want, err.Got = s, specOf(v)
-		return nil, err
+		return nil, f.explain(err, s, v)
 	}
 	return f.out, nil
+}
+
+func (c *Codec) flattener(s *Spec) *flattener {
+	return &flattener{codec: c, out: make([]any, 0, s.leaves)}
+}
+
+// explain adds the structures that were wanted and given, unless a leaf is at fault.
+func (f *flattener) explain(err *MismatchError, want *Spec, got any) *MismatchError {
+	if err.Err == nil {
+		err.Want, err.Got = want, f.codec.specOf(got)
+	}
+	return err
 }
 
 // FlattenCall gives the leaves of a call with positional arguments and keyword arguments. s is a program's in_spec, a tuple of
 // (args, kwargs). kwargs is a [Dict], a map, a struct or nil; its order does not matter.
 func (s *Spec) FlattenCall(args []any, kwargs any) ([]any, error) {
+	var c Codec
+	return c.FlattenCall(s, args, kwargs)
+}
+
+// FlattenCall is [Spec.FlattenCall] with c's leaves.
+func (c *Codec) FlattenCall(s *Spec, args []any, kwargs any) ([]any, error) {
 	if !s.isCall() {
 		return nil, &MismatchError{Reason: "the spec is not one of a call, (args, kwargs)", Want: s}
 	}
 	if kwargs == nil {
 		kwargs = Dict{}
 	}
-	f := flattener{out: make([]any, 0, s.leaves)}
+	f := c.flattener(s)
 	err := f.node(s.Children[0], reflect.ValueOf(Tuple(args)))
 	if err == nil {
 		err = f.callKeywords(s.Children[1], reflect.ValueOf(kwargs))
 	}
 	if err != nil {
-		err.Want, err.Got = s, specOf(Tuple{Tuple(args), kwargs})
-		return nil, err
+		return nil, f.explain(err, s, Tuple{Tuple(args), kwargs})
 	}
 	return f.out, nil
 }
@@ -50,25 +67,38 @@ func (s *Spec) FlattenCall(args []any, kwargs any) ([]any, error) {
 // was positional or a keyword; a [Tuple], slice or array of the positional arguments; or else the only argument. names are
 // the names of the positional parameters (the program's forward_arg_names).
 func (s *Spec) FlattenRequest(req any, names []string) ([]any, error) {
+	var c Codec
+	return c.FlattenRequest(s, req, names)
+}
+
+// FlattenRequest is [Spec.FlattenRequest] with c's leaves.
+func (c *Codec) FlattenRequest(s *Spec, req any, names []string) ([]any, error) {
 	if !s.isCall() {
 		return nil, &MismatchError{Reason: "the spec is not one of a call, (args, kwargs)", Want: s}
 	}
 	args, kwargs := s.Children[0], s.Children[1]
 	v := indirect(reflect.ValueOf(req))
-	one := len(args.Children) == 1 && len(kwargs.Children) == 0
+	one := len(args.Children) == 1 && len(kwargs.Children) == 0 && args.Children[0].IsLeaf()
 	switch {
-	case one && args.Children[0].IsLeaf() && (!v.IsValid() || v.Kind() != reflect.Map) && !(isStruct(v) && hasParam(v, names)):
-		return s.FlattenCall([]any{req}, nil)
+	case one && c.isLeaf(v):
+		return c.FlattenCall(s, []any{req}, nil)
+	case one && (!v.IsValid() || v.Kind() != reflect.Map && !isList(v)) && !(v.IsValid() && isStruct(v) && hasParam(v, names)):
+		return c.FlattenCall(s, []any{req}, nil)
 	case v.IsValid() && (v.Kind() == reflect.Map || isStruct(v) || v.Type() == typeOfDict):
-		return s.flattenNamed(v, names)
-	case v.IsValid() && (v.Kind() == reflect.Slice || v.Kind() == reflect.Array):
+		return c.flattenNamed(s, v, names)
+	case v.IsValid() && isList(v):
 		list := make([]any, v.Len())
 		for i := range list {
 			list[i] = v.Index(i).Interface()
 		}
-		return s.FlattenCall(list, nil)
+		return c.FlattenCall(s, list, nil)
 	}
-	return s.FlattenCall([]any{req}, nil)
+	return c.FlattenCall(s, []any{req}, nil)
+}
+
+// isList reports a slice or array that is no dict.
+func isList(v reflect.Value) bool {
+	return (v.Kind() == reflect.Slice || v.Kind() == reflect.Array) && v.Type() != typeOfDict && v.Type() != typeOfOrderedDict
 }
 
 func hasParam(v reflect.Value, names []string) bool {
@@ -76,19 +106,21 @@ func hasParam(v reflect.Value, names []string) bool {
 }
 
 // flattenNamed finds every parameter by name.
-func (s *Spec) flattenNamed(v reflect.Value, names []string) ([]any, error) {
+func (c *Codec) flattenNamed(s *Spec, v reflect.Value, names []string) ([]any, error) {
 	args, kwargs := s.Children[0], s.Children[1]
-	f := flattener{out: make([]any, 0, s.leaves)}
+	f := c.flattener(s)
 	get, err := f.lookup(v)
 	if err != nil {
 		return nil, err
 	}
 	fail := func(err *MismatchError) ([]any, error) {
-		err.Want = s
+		if err.Err == nil {
+			err.Want = s
+		}
 		return nil, err
 	}
 	used := 0
-	for i, c := range args.Children {
+	for i, arg := range args.Children {
 		name := "args[" + strconv.Itoa(i) + "]"
 		if i < len(names) {
 			name = names[i]
@@ -101,7 +133,7 @@ func (s *Spec) flattenNamed(v reflect.Value, names []string) ([]any, error) {
 		}
 		used++
 		f.path = append(f.path[:0], name)
-		if err := f.node(c, x); err != nil {
+		if err := f.node(arg, x); err != nil {
 			return fail(err)
 		}
 	}
@@ -145,8 +177,9 @@ func (s *Spec) isCall() bool {
 }
 
 type flattener struct {
-	out  []any
-	path []string
+	codec *Codec
+	out   []any
+	path  []string
 }
 
 func (f *flattener) fail(format string, args ...any) *MismatchError {
@@ -163,9 +196,9 @@ func indirect(v reflect.Value) reflect.Value {
 
 func (f *flattener) node(s *Spec, v reflect.Value) *MismatchError {
 	if s.IsLeaf() {
-		x, ok := leafValue(v)
-		if !ok {
-			return f.fail("want a leaf, got %s", describe(v))
+		x, err := f.encode(v)
+		if err != nil {
+			return err
 		}
 		f.out = append(f.out, x)
 		return nil
@@ -251,7 +284,7 @@ func (f *flattener) keywords(s *Spec, v reflect.Value) *MismatchError {
 
 // callKeywords is keywords with PyTorch's message for a keyword that is missing or not known.
 func (f *flattener) callKeywords(s *Spec, v reflect.Value) *MismatchError {
-	if got := specOf(v.Interface()); got != nil && got.isMap() && !isStruct(indirect(v)) {
+	if got := f.codec.specOf(v.Interface()); got != nil && got.isMap() && !isStruct(indirect(v)) {
 		same := len(got.keys) == len(s.keys)
 		for _, k := range s.keys {
 			same = same && got.child(k) >= 0

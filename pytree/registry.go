@@ -42,8 +42,8 @@ func (r *Registry) Flatten(v any) ([]any, *Spec, error) {
 }
 
 // specOf is the structure of a value for messages; structs count as dicts by field names. It is nil if there is none.
-func specOf(v any) *Spec {
-	w := writer{lax: true}
+func (c *Codec) specOf(v any) *Spec {
+	w := writer{lax: true, codec: c}
 	s, err := w.node(reflect.ValueOf(v), 0)
 	if err != nil {
 		return nil
@@ -52,9 +52,10 @@ func specOf(v any) *Spec {
 }
 
 type writer struct {
-	reg *Registry
-	lax bool
-	out []any
+	reg   *Registry
+	lax   bool
+	codec *Codec
+	out   []any
 }
 
 func (w *writer) node(v reflect.Value, depth int) (*Spec, error) {
@@ -82,6 +83,9 @@ func (w *writer) node(v reflect.Value, depth int) (*Spec, error) {
 			keys = seqKeys(len(t.Children))
 		}
 		return w.build(s, keys, reflect.ValueOf(t.Children), depth)
+	case w.codec != nil && w.codec.isLeaf(inner):
+		w.out = append(w.out, nil)
+		return &Spec{leaves: 1}, nil
 	case inner.Kind() == reflect.Slice || inner.Kind() == reflect.Array:
 		return w.sequence(typeList, inner, depth)
 	case inner.Kind() == reflect.Map:

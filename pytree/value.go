@@ -59,7 +59,11 @@ type MismatchError struct {
 	Reason string
 	Want   *Spec // of the whole call
 	Got    *Spec // of the whole value, nil if it has no structure of its own
+	Err    error // what a Codec says of a leaf, nil if the structure is at fault
 }
+
+// Unwrap gives the fault of a leaf.
+func (e *MismatchError) Unwrap() error { return e.Err }
 
 // Error tells the place and the reason, then both structures in PyTorch's words.
 func (e *MismatchError) Error() string {
