@@ -217,7 +217,7 @@ func convKernel(k *Kernel) {
 		if k.Bool(6) {
 			c.TransposedF32(k.Pool, tensor.Contiguous[float32](x), tensor.Contiguous[float32](w), bias, tensor.Contiguous[float32](dst))
 		} else {
-			c.ForwardF32(k.Pool, tensor.Contiguous[float32](x), tensor.Contiguous[float32](w), bias, tensor.Contiguous[float32](dst), nil)
+			c.ForwardF32(k.Pool, tensor.Contiguous[float32](x), tensor.Contiguous[float32](w), bias, tensor.Contiguous[float32](dst))
 		}
 		if dst != out {
 			Copy(k.Pool, out, dst)

@@ -1,51 +1,125 @@
 package cpu
 
-import "github.com/pt2go/pt2/internal/pool"
+import (
+	"unsafe"
 
-// PackedConv is a convolution's weight in the order in which [ConvNHWC] reads it: made once, shared by all runs.
+	"github.com/pt2go/pt2/internal/pool"
+)
+
+// PackedConv is a convolution's weight in the order in which [ConvNHWC] reads it, and what else does not change between runs: made
+// once, shared by all runs.
 type PackedConv struct {
-	weight     *ConvWeight
-	transposed []float32
+	set       *tileSet[float32]
+	groups    [][]float32 // packed [kernel * In/Groups, Out/Groups] for each group
+	depthwise []float32   // [kernel, Out]
+	zeros     []float32   // what taps beyond the input's edge read
 }
 
-// PackConv packs w, a contiguous weight [Out, In/Groups, Kernel...], for the convolution c. Neither N, Size nor OutSize matter for
-// the result's use: they are hints for the choice of the algorithm.
+// depthwise reports one input and one output channel for each group.
+func (c *Conv) depthwise() bool { return c.In == c.Groups && c.Out == c.Groups && c.Groups > 1 }
+
+// PackConv packs w, a contiguous weight [Out, In/Groups, Kernel...], for the convolution c. The result serves any N, Size and OutSize.
 func PackConv(c *Conv, w []float32) *PackedConv {
-	return &PackedConv{weight: c.PackWeight(w)}
-}
-
-// PackTransposed packs w, a contiguous weight [In, Out/Groups, Kernel...], for the transposed convolution c.
-func PackTransposed(c *Conv, w []float32) *PackedConv {
-	return &PackedConv{transposed: w}
+	taps, inG, outG := volume(c.Kernel), c.In/c.Groups, c.Out/c.Groups
+	if c.depthwise() {
+		pw := &PackedConv{depthwise: make([]float32, taps*c.Out)}
+		TransposeF32(pw.depthwise, w, c.Out, taps, c.Out, taps)
+		return pw
+	}
+	k := taps * inG
+	pw := &PackedConv{set: tileSetOf[float32](), zeros: make([]float32, inG*c.Kernel[2])}
+	for g := range c.Groups {
+		last := w[g*outG*k : (g+1)*outG*k] // [Out/Groups, kernel, In/Groups]
+		if taps > 1 && inG > 1 {
+			last = make([]float32, outG*k)
+			for o := range outG {
+				TransposeF32(last[o*k:], w[(g*outG+o)*k:], inG, taps, inG, taps)
+			}
+		}
+		packed := make([]float32, k*pw.set.packedWidth(outG))
+		pw.set.packB(nil, packed, Matrix{last, 1, k}, k, outG)
+		pw.groups = append(pw.groups, packed)
+	}
+	return pw
 }
 
 // ConvNHWC computes the convolution of x [N, Size..., In] to out [N, OutSize..., Out], both dense with channels last, then the
 // epilogue (ColBias has one number an output channel, Residual has out's layout and may be out; RowBias is not used).
 func ConvNHWC(p *pool.Pool, c *Conv, w *PackedConv, x, out []float32, ep *Epilogue) {
-	c.throughPlanes(p, x, out, ep, func(x, out []float32) {
-		c.PackedF32(p, x, w.weight, &ConvEpilogue{}, out)
+	positions := c.N * volume(c.OutSize)
+	if positions*c.Out == 0 {
+		return
+	}
+	if w.depthwise != nil {
+		depthwiseNHWC(p, c, w.depthwise, x, out, ep)
+		return
+	}
+	inG, outG := c.In/c.Groups, c.Out/c.Groups
+	if inG == 0 {
+		emptyProduct(positions, c.Out, out, c.Out, false, ep.over(out, c.Out))
+		return
+	}
+	m := product[float32]{set: w.set, m: positions, n: outG, segments: 1, length: inG, ldc: c.Out, zeros: w.zeros}
+	switch {
+	case c.pointwise():
+		m.lda = c.In
+	case c.mergesTaps():
+		padded, buf := c.padded(p, x)
+		defer buf.free()
+		x = buf.data
+		m.windows = padded.windows(c.In, true)
+		m.length = inG * c.Kernel[2]
+	default:
+		m.windows = c.windows(c.In, false)
+	}
+	if m.windows != nil {
+		m.segments = len(m.windows.taps)
+	}
+	for g := range c.Groups {
+		m.packed, m.x, m.c, m.ep = w.groups[g], x[g*inG:], out[g*outG:], ep.from(g*outG)
+		m.outside = distance(m.x, w.zeros)
+		m.run(p)
+	}
+}
+
+// distance is from a's first element to b's, in elements; both are aligned as float32 are.
+func distance(a, b []float32) int {
+	return (int(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) - int(uintptr(unsafe.Pointer(unsafe.SliceData(a))))) / 4
+}
+
+// pointwise reports a kernel of one element that goes over all positions.
+func (c *Conv) pointwise() bool {
+	return volume(c.Kernel) == 1 && c.Stride == [3]int{1, 1, 1} && c.Pad == [3]int{} && c.OutSize == c.Size
+}
+
+// mergesTaps reports so few channels that the taps of a row are better read as one run, which takes a padded copy of the input.
+func (c *Conv) mergesTaps() bool {
+	return c.Groups == 1 && c.In < 16 && c.Kernel[2] > 1 && c.Dilation[2] == 1
+}
+
+// padded copies x with its padding. The description of the convolution over the copy comes with it.
+func (c *Conv) padded(p *pool.Pool, x []float32) (*Conv, *buffer[float32]) {
+	to := *c
+	to.Pad = [3]int{}
+	for d := range to.Size {
+		to.Size[d] = (c.OutSize[d]-1)*c.Stride[d] + (c.Kernel[d]-1)*c.Dilation[d] + 1
+	}
+	row, size := to.Size[2]*c.In, c.Size[2]*c.In
+	buf := scratch(c.N * to.Size[0] * to.Size[1] * row)
+	p.ParallelFor(c.N*to.Size[0]*to.Size[1], max(1, 16384/row), func(lo, hi int) {
+		for t := lo; t < hi; t++ {
+			y, z, n := t%to.Size[1]-c.Pad[1], t/to.Size[1]%to.Size[0]-c.Pad[0], t/to.Size[1]/to.Size[0]
+			dst := buf.data[t*row : (t+1)*row]
+			if y < 0 || y >= c.Size[1] || z < 0 || z >= c.Size[0] {
+				clear(dst)
+				continue
+			}
+			src := x[((n*c.Size[0]+z)*c.Size[1]+y)*size:][:size]
+			left := min(c.Pad[2]*c.In, row)
+			clear(dst[:left])
+			copied := copy(dst[left:], src)
+			clear(dst[left+copied:])
+		}
 	})
-}
-
-// TransposedNHWC is [ConvNHWC] for the transposed convolution.
-func TransposedNHWC(p *pool.Pool, c *Conv, w *PackedConv, x, out []float32, ep *Epilogue) {
-	c.throughPlanes(p, x, out, ep, func(x, out []float32) { c.TransposedF32(p, x, w.transposed, nil, out) })
-}
-
-// throughPlanes runs f on tensors with channels first.
-func (c *Conv) throughPlanes(p *pool.Pool, x, out []float32, ep *Epilogue, f func(x, out []float32)) {
-	in, pos := volume(c.Size), volume(c.OutSize)
-	planes, result := scratch(c.N*c.In*in), scratch(c.N*c.Out*pos)
-	defer planes.free()
-	defer result.free()
-	for n := range c.N {
-		TransposeF32(planes.data[n*c.In*in:], x[n*c.In*in:], in, c.In, in, c.In)
-	}
-	f(planes.data, result.data)
-	for n := range c.N {
-		TransposeF32(out[n*c.Out*pos:], result.data[n*c.Out*pos:], c.Out, pos, c.Out, pos)
-	}
-	if ep != nil {
-		ep.over(out, c.Out)([2]int{0, c.N * pos}, [2]int{0, c.Out})
-	}
+	return &to, buf
 }

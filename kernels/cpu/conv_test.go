@@ -52,17 +52,13 @@ func TestConvAgainstDefinition(t *testing.T) {
 			x := randoms(rng, c.N*c.In*volume(c.Size))
 			w, bias := randoms(rng, c.Out*c.In/c.Groups*volume(c.Kernel)), randoms(rng, c.Out)
 			n := c.N * c.Out * volume(c.OutSize)
-			residual := randoms(rng, n)
 			want64 := make([]float64, n)
 			ConvDirect(&c, widen(x), widen(w), widen(bias), want64)
-			for i := range want64 {
-				want64[i] = max(0, want64[i]+float64(residual[i]))
-			}
 			for _, p := range []*pool.Pool{nil, p} {
 				buf := randoms(rng, n+32)
 				frame := append([]float32(nil), buf...)
 				got := buf[16 : 16+n : 16+n]
-				c.PackedF32(p, x, c.PackWeight(w), &ConvEpilogue{Bias: bias, Residual: residual, Act: ReLUF32}, got)
+				c.ForwardF32(p, x, w, bias, got)
 				name := fmt.Sprintf("%+v", c)
 				closeTo(t, name, got, want64, 1e-4)
 				for i := range buf {
@@ -109,24 +105,5 @@ func closeTo(t *testing.T, name string, got []float32, want []float64, tol float
 		if d := math.Abs(g - w); !(d <= tol*(1+math.Abs(w))) {
 			t.Fatalf("%s: element %d is %v, want %v", name, i, g, w)
 		}
-	}
-}
-
-func BenchmarkConv(b *testing.B) {
-	rng := rand.New(rand.NewSource(1))
-	for _, c := range []Conv{
-		conv2d(1, 3, 64, 1, 224, 224, 7, 7, 2, 3, 1), conv2d(1, 64, 64, 1, 56, 56, 3, 3, 1, 1, 1), conv2d(1, 64, 256, 1, 56, 56, 1, 1, 1, 0, 1),
-		conv2d(1, 128, 128, 1, 28, 28, 3, 3, 1, 1, 1), conv2d(1, 256, 256, 1, 14, 14, 3, 3, 1, 1, 1), conv2d(1, 512, 512, 1, 7, 7, 3, 3, 1, 1, 1),
-		conv2d(1, 96, 96, 96, 112, 112, 3, 3, 1, 1, 1),
-	} {
-		x, w := randoms(rng, c.N*c.In*volume(c.Size)), c.PackWeight(randoms(rng, c.Out*c.In/c.Groups*volume(c.Kernel)))
-		out := make([]float32, c.N*c.Out*volume(c.OutSize))
-		b.Run(fmt.Sprintf("%dx%d-%d-k%d-s%d", c.Size[1], c.In, c.Out, c.Kernel[2], c.Stride[2]), func(b *testing.B) {
-			for b.Loop() {
-				c.PackedF32(nil, x, w, &ConvEpilogue{}, out)
-			}
-			flops := 2 * float64(len(out)) * float64(c.In/c.Groups*volume(c.Kernel))
-			b.ReportMetric(flops*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
-		})
 	}
 }

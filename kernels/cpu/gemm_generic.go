@@ -1,30 +1,5 @@
 package cpu
 
-// microGeneric is the portable micro-kernel.
-func microGeneric[T Float](kb int, a, b, c []T, ldc int, beta bool) {
-	var acc [mr * nr]T
-	nr := nrOf[T]()
-	for p := range kb {
-		av, bv := a[p*mr:p*mr+mr], b[p*nr:p*nr+nr]
-		for i, x := range av {
-			row := acc[i*nr:][:len(bv)]
-			for j, y := range bv {
-				row[j] += x * y
-			}
-		}
-	}
-	for i := range mr {
-		d := c[i*ldc : i*ldc+nr]
-		for j := range d {
-			if beta {
-				d[j] += acc[i*nr+j]
-			} else {
-				d[j] = acc[i*nr+j]
-			}
-		}
-	}
-}
-
 func axpyGeneric(y, x []float32, s float32) {
 	x = x[:len(y)]
 	for i, v := range x {

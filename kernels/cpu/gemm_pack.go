@@ -2,86 +2,76 @@ package cpu
 
 import (
 	"sync"
+
+	"github.com/pt2go/pt2/internal/pool"
 )
 
-// slack is what the packing of A may write beyond its panels.
-const slack = 8
-
-// PackedA is a matrix A [M, K] in the order in which the kernel reads it: a convolution's weight, packed once.
-type PackedA struct {
-	M, K int
-	data []float32 // panels of mr rows for each block of kc columns
+// PackedB is a matrix B [K, N] in the order in which the kernels of this CPU read it: made once for weights, shared by all runs.
+type PackedB struct {
+	K, N int
+	set  *tileSet[float32]
+	data []float32
 }
 
-// PackA packs a, an [M, K] matrix.
-func PackA(a Matrix, m, k int) *PackedA {
-	rows := roundUp(m, mr)
-	p := &PackedA{M: m, K: k, data: make([]float32, rows*k+slack)}
-	for k0 := 0; k0 < k; k0 += kc {
-		packA(p.data[k0*rows:], a, 0, m, k0, min(kc, k-k0))
-	}
+// PackB packs b, a [K, N] matrix.
+func PackB(b Matrix, k, n int) *PackedB {
+	set := tileSetOf[float32]()
+	p := &PackedB{K: k, N: n, set: set, data: make([]float32, k*set.packedWidth(n))}
+	set.packB(nil, p.data, b, k, n)
 	return p
 }
 
-// packB packs rows [k0, k0+kb) and columns [j0, j0+nb) into panels of nr columns; the last panel is padded with zeros.
-func packB[T Float](dst []T, b MatrixOf[T], k0, kb, j0, nb int) {
-	nr := nrOf[T]()
-	for j := 0; j < nb; j += nr {
-		w := min(nr, nb-j)
-		packPanelB(dst[:kb*nr], b.Data[k0*b.Row+(j0+j)*b.Col:], b, kb, w)
-		dst = dst[kb*nr:]
+// packB packs a [K, N] matrix: panels of nr columns over the whole depth, the last one padded with zeros, or half as wide.
+func (v *tileSet[T]) packB(p *pool.Pool, dst []T, b MatrixOf[T], k, n int) {
+	if k == 0 {
+		return
 	}
+	p.ParallelFor((n+v.nr-1)/v.nr, max(1, 8192/k), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			j := i * v.nr
+			width := v.panelWidth(j, n)
+			packPanel(dst[j*k:][:k*width], b.Data[j*b.Col:], b, k, min(width, n-j), width)
+		}
+	})
 }
 
-func packPanelB[T Float](dst, src []T, b MatrixOf[T], kb, w int) {
-	nr, done := nrOf[T](), 0
-	if w == nr {
-		if d, ok := any(&dst[0]).(*float32); ok && hasAVX2 {
-			s := any(&src[0]).(*float32)
-			switch {
-			case b.Col == 1:
-				pack16F32AVX2(d, s, kb, b.Row)
-				return
-			case b.Row == 1 && kb >= 8:
-				done = kb &^ 7
-				pack16TF32AVX2(d, s, done, b.Col)
-			}
+// packPanel packs w columns to rows wide elements apart, zeros behind them.
+func packPanel[T Float](dst, src []T, b MatrixOf[T], k, w, wide int) {
+	done := 0
+	if d, ok := any(dst).([]float32); ok && hasAVX2 && (b.Col == 1 || b.Row == 1) {
+		s := any(src).([]float32)
+		for ; done+16 <= w; done += 16 {
+			pack16(d[done:], s[done*b.Col:], b, k, wide)
 		}
 	}
-	for p := done; p < kb; p++ {
-		row := dst[p*nr : p*nr+nr]
-		for c := range w {
+	for p := range k {
+		row := dst[p*wide : (p+1)*wide]
+		for c := done; c < w; c++ {
 			row[c] = src[p*b.Row+c*b.Col]
 		}
 		clear(row[w:])
 	}
 }
 
-// packA packs rows [i0, i0+mb) and columns [k0, k0+kb) into panels of mr rows, padded with zeros. Up to slack elements beyond the
-// panels are overwritten.
-func packA[T Float](dst []T, a MatrixOf[T], i0, mb, k0, kb int) {
-	for i := 0; i < mb; i += mr {
-		h := min(mr, mb-i)
-		src := a.Data[(i0+i)*a.Row+k0*a.Col:]
-		done := 0
-		if h == mr && a.Col == 1 && kb >= 8 {
-			if d, ok := any(&dst[0]).(*float32); ok && hasAVX2 {
-				done = kb &^ 7
-				pack6F32AVX2(d, any(&src[0]).(*float32), done, a.Row)
-			}
+// pack16 packs sixteen columns by the assembly.
+func pack16[T Float](dst, src []float32, b MatrixOf[T], k, wide int) {
+	if b.Col == 1 {
+		pack16F32AVX2(&dst[0], &src[0], k, b.Row, wide)
+		return
+	}
+	whole := k &^ 7
+	if whole > 0 {
+		pack16TF32AVX2(&dst[0], &src[0], whole, b.Col, wide)
+	}
+	for p := whole; p < k; p++ {
+		row := dst[p*wide:][:16]
+		for c := range row {
+			row[c] = src[p+c*b.Col]
 		}
-		for p := done; p < kb; p++ {
-			col := dst[p*mr : p*mr+mr]
-			for r := range h {
-				col[r] = src[r*a.Row+p*a.Col]
-			}
-			clear(col[h:])
-		}
-		dst = dst[kb*mr:]
 	}
 }
 
-// buffer is memory for packed panels.
+// buffer is memory that outlives a call.
 type buffer[T Float] struct {
 	data []T
 	from *sync.Pool
@@ -103,6 +93,11 @@ func scratchOf[T Float](n int) *buffer[T] {
 	return b
 }
 
-func (b *buffer[T]) free() { b.from.Put(b) }
+// free gives the memory back; nil is no buffer.
+func (b *buffer[T]) free() {
+	if b != nil {
+		b.from.Put(b)
+	}
+}
 
 func scratch(n int) *buffer[float32] { return scratchOf[float32](n) }

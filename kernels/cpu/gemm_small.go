@@ -69,51 +69,6 @@ func smallByDots(m, k, lo, hi int, a, b Matrix, c []float32, ldc int, beta bool)
 	}
 }
 
-// packedRows is up to how many rows of A the packed product takes B's panels row by row: below half a micro-kernel's tile.
-const packedRows = 2
-
-// gemmPackedSmall serves few rows: C is computed panel by panel, each over its whole depth.
-func gemmPackedSmall(p *pool.Pool, m int, a Matrix, b *PackedB, c []float32, ldc int, beta bool, finish func(rows, cols [2]int)) {
-	wide := roundUp(b.N, nr)
-	p.ParallelFor(wide/nr, max(1, 32768/(b.K*m*nr)), func(lo, hi int) {
-		for k0 := 0; k0 < b.K; k0 += kc {
-			kb := min(kc, b.K-k0)
-			for j := lo * nr; j < hi*nr; j += nr {
-				panel := b.data[k0*wide+j*kb:][:kb*nr]
-				for i := range m {
-					rowTimesPanel(a.Data[i*a.Row+k0:][:kb], panel, c[i*ldc+j:i*ldc+min(j+nr, b.N)], beta || k0 > 0)
-				}
-			}
-		}
-		if finish != nil {
-			finish([2]int{0, m}, [2]int{lo * nr, min(b.N, hi*nr)})
-		}
-	})
-}
-
-// rowTimesPanel is c = a*b, or c += a*b with beta, for up to nr columns.
-func rowTimesPanel(a, b, c []float32, beta bool) {
-	if hasAVX2 && len(c) == nr {
-		gemm1x16F32AVX2(len(a), &a[0], &b[0], &c[0], beta)
-		return
-	}
-	var sum [nr]float32
-	if hasAVX2 {
-		gemm1x16F32AVX2(len(a), &a[0], &b[0], &sum[0], false)
-	} else {
-		for p, x := range a {
-			axpyGeneric(sum[:], b[p*nr:p*nr+nr], x)
-		}
-	}
-	for i := range c {
-		if beta {
-			c[i] += sum[i]
-		} else {
-			c[i] = sum[i]
-		}
-	}
-}
-
 // axpy is y += s*x.
 func axpy(y, x []float32, s float32) {
 	if hasAVX2 && len(y) > 0 {

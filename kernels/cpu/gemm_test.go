@@ -77,15 +77,28 @@ func randoms(rng *rand.Rand, n int) []float32 {
 	return x
 }
 
-func BenchmarkGemm(b *testing.B) {
+// gemmShapes are products of known models, [M, K, N]: a square one, BERT's and GPT-2's layers, pointwise convolutions, single rows.
+var gemmShapes = [][3]int{
+	{1024, 1024, 1024}, {128, 768, 768}, {128, 768, 3072}, {128, 3072, 768}, {512, 768, 2304}, {197, 768, 3072},
+	{49, 2048, 512}, {49, 512, 2048}, {196, 1024, 256}, {196, 256, 1024}, {784, 512, 128}, {784, 128, 512}, {3136, 256, 64}, {3136, 64, 256},
+	{12544, 16, 64}, {3136, 24, 72}, {784, 40, 240}, {196, 80, 480}, {49, 160, 960}, {1, 1024, 4096}, {4, 1024, 4096}, {12, 1024, 4096},
+}
+
+func BenchmarkGemmPacked(b *testing.B) {
 	rng := rand.New(rand.NewSource(1))
-	for _, n := range []int{256, 1024} {
-		x, y, z := randoms(rng, n*n), randoms(rng, n*n), make([]float32, n*n)
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			for b.Loop() {
-				Gemm(nil, n, n, n, Matrix{x, n, 1}, Matrix{y, n, 1}, z, n, false, nil)
-			}
-			b.ReportMetric(2*float64(n)*float64(n)*float64(n)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
-		})
+	for _, threads := range []int{1, 2} {
+		p := pool.New(threads)
+		defer p.Close()
+		for _, s := range gemmShapes {
+			m, k, n := s[0], s[1], s[2]
+			x, w, c := randoms(rng, m*k), PackB(Matrix{randoms(rng, k*n), n, 1}, k, n), make([]float32, m*n)
+			b.Run(fmt.Sprintf("%dx%dx%d-t%d", m, k, n, threads), func(b *testing.B) {
+				for b.Loop() {
+					GemmPacked(p, m, Matrix{x, k, 1}, w, c, n, false, nil)
+				}
+				b.ReportMetric(2*float64(m)*float64(n)*float64(k)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
+				b.ReportMetric(float64(4*k*n)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GB/s-of-B")
+			})
+		}
 	}
 }

@@ -4,16 +4,6 @@
 
 package cpu
 
-// packConvF32AVX2 packs kb rows of 16 elements: lane i of half h comes from src[offsets[k]+at[2*h+1]+i] where the mask is set, else from src[offsets[k]+at[2*h]+i].
-//
-//go:noescape
-func packConvF32AVX2(dst *float32, src *float32, offsets *int, kb int, at *[4]int, mask *[16]uint32)
-
-// depthwiseF32AVX2 is dst[r*n+i] = bias + sum of w[t]*src[r*step+offsets[t]+i], i < n; reads up to 7 elements beyond.
-//
-//go:noescape
-func depthwiseF32AVX2(dst *float32, src *float32, n int, rows int, step int, offsets *int, w *float32, taps int, bias float32)
-
 // everySecondF32AVX2 is dst[i] = src[2*i], n elements, a multiple of 8; reads src[2*n-1].
 //
 //go:noescape

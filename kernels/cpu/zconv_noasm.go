@@ -5,7 +5,5 @@
 package cpu
 
 var (
-	packConvF32AVX2    func(dst, src *float32, offsets *int, kb int, at *[4]int, mask *[16]uint32)
-	depthwiseF32AVX2   func(dst, src *float32, n, rows, step int, offsets *int, w *float32, taps int, bias float32)
 	everySecondF32AVX2 func(dst, src *float32, n int)
 )

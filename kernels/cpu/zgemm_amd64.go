@@ -4,21 +4,6 @@
 
 package cpu
 
-// gemm6x16F32AVX2 computes a 6x16 tile: c = a*b, or c += a*b with beta. a is [kb, 6], b is [kb, 16].
-//
-//go:noescape
-func gemm6x16F32AVX2(kb int, a *float32, b *float32, c *float32, ldc int, beta bool)
-
-// gemm6x8F64AVX2 computes a 6x8 tile: c = a*b, or c += a*b with beta. a is [kb, 6], b is [kb, 8].
-//
-//go:noescape
-func gemm6x8F64AVX2(kb int, a *float64, b *float64, c *float64, ldc int, beta bool)
-
-// gemm1x16F32AVX2 computes a 1x16 tile: c = a*b, or c += a*b with beta. a is [kb], b is [kb, 16].
-//
-//go:noescape
-func gemm1x16F32AVX2(kb int, a *float32, b *float32, c *float32, beta bool)
-
 // axpyF32AVX2 adds s*x to y, n elements.
 //
 //go:noescape
@@ -34,17 +19,12 @@ func axpy4F32AVX2(y *float32, x *float32, step int, n int, s *float32)
 //go:noescape
 func dot4F32AVX2(x *float32, y *float32, step int, n int, out *float32)
 
-// pack6F32AVX2 packs kb columns (a multiple of 8) of 6 rows, step elements apart, to [kb, 6]; writes 2 elements beyond.
+// pack16F32AVX2 packs kb rows of 16 elements, step elements apart, to rows wide elements apart.
 //
 //go:noescape
-func pack6F32AVX2(dst *float32, src *float32, kb int, step int)
+func pack16F32AVX2(dst *float32, src *float32, kb int, step int, wide int)
 
-// pack16F32AVX2 packs kb rows of 16 elements, step elements apart, to [kb, 16].
+// pack16TF32AVX2 packs kb elements (a multiple of 8) of 16 columns, step elements apart, to rows wide elements apart.
 //
 //go:noescape
-func pack16F32AVX2(dst *float32, src *float32, kb int, step int)
-
-// pack16TF32AVX2 packs kb elements (a multiple of 8) of 16 columns, step elements apart, to [kb, 16].
-//
-//go:noescape
-func pack16TF32AVX2(dst *float32, src *float32, kb int, step int)
+func pack16TF32AVX2(dst *float32, src *float32, kb int, step int, wide int)

@@ -5,13 +5,9 @@
 package cpu
 
 var (
-	gemm6x16F32AVX2 func(kb int, a, b, c *float32, ldc int, beta bool)
-	gemm6x8F64AVX2  func(kb int, a, b, c *float64, ldc int, beta bool)
-	gemm1x16F32AVX2 func(kb int, a, b, c *float32, beta bool)
-	axpyF32AVX2     func(y, x *float32, n int, s float32)
-	axpy4F32AVX2    func(y, x *float32, step, n int, s *float32)
-	dot4F32AVX2     func(x, y *float32, step, n int, out *float32)
-	pack6F32AVX2    func(dst, src *float32, kb, step int)
-	pack16F32AVX2   func(dst, src *float32, kb, step int)
-	pack16TF32AVX2  func(dst, src *float32, kb, step int)
+	axpyF32AVX2    func(y, x *float32, n int, s float32)
+	axpy4F32AVX2   func(y, x *float32, step, n int, s *float32)
+	dot4F32AVX2    func(x, y *float32, step, n int, out *float32)
+	pack16F32AVX2  func(dst, src *float32, kb, step, wide int)
+	pack16TF32AVX2 func(dst, src *float32, kb, step, wide int)
 )

@@ -7,146 +7,11 @@ import (
 )
 
 func gemm() {
-	micro("gemm6x16F32AVX2", "computes a 6x16 tile: c = a*b, or c += a*b with beta. a is [kb, 6], b is [kb, 16].", "float32", VBROADCASTSS, VFMADD231PS, VADDPS)
-	micro("gemm6x8F64AVX2", "computes a 6x8 tile: c = a*b, or c += a*b with beta. a is [kb, 6], b is [kb, 8].", "float64", VBROADCASTSD, VFMADD231PD, VADDPD)
-	rowTimesPanel()
 	axpy()
 	axpy4()
 	dot4()
-	packRows()
 	packColumns()
 	packTransposed()
-}
-
-// micro is a micro-kernel: twelve accumulators of 6 rows and two vectors, two registers of B, two broadcasts of A.
-func micro(name, doc, elem string, broadcast, fma, add func(ops ...Op)) {
-	size := map[string]int{"float32": 4, "float64": 8}[elem]
-	function(name, "func(kb int, a, b, c *"+elem+", ldc int, beta bool)", doc)
-	kb := Load(Param("kb"), GP64())
-	a := Load(Param("a"), GP64())
-	b := Load(Param("b"), GP64())
-	c := Load(Param("c"), GP64())
-	ldc := Load(Param("ldc"), GP64())
-	beta := Load(Param("beta"), GP8())
-	IMUL3Q(Imm(uint64(size)), ldc, ldc)
-	p := GP64()
-	MOVQ(c, p)
-	for range 6 {
-		PREFETCHT0(Mem{Base: p, Disp: 60})
-		ADDQ(ldc, p)
-	}
-	var acc [6][2]vec
-	for i := range acc {
-		for j := range acc[i] {
-			acc[i][j] = YMM()
-			VXORPS(acc[i][j], acc[i][j], acc[i][j])
-		}
-	}
-	b0, b1, x0, x1 := YMM(), YMM(), YMM(), YMM()
-	step := func(n int) {
-		VMOVUPS(Mem{Base: b, Disp: 64 * n}, b0)
-		VMOVUPS(Mem{Base: b, Disp: 64*n + 32}, b1)
-		for i := 0; i < 6; i += 2 {
-			broadcast(Mem{Base: a, Disp: size * (6*n + i)}, x0)
-			broadcast(Mem{Base: a, Disp: size * (6*n + i + 1)}, x1)
-			fma(b0, x0, acc[i][0])
-			fma(b1, x0, acc[i][1])
-			fma(b0, x1, acc[i+1][0])
-			fma(b1, x1, acc[i+1][1])
-		}
-	}
-	Label(name + "_four")
-	CMPQ(kb, Imm(4))
-	JL(LabelRef(name + "_one"))
-	PREFETCHT0(Mem{Base: a, Disp: 768})
-	PREFETCHT0(Mem{Base: a, Disp: 768 + 64})
-	for n := range 4 {
-		step(n)
-	}
-	ADDQ(U32(uint32(4*6*size)), a)
-	ADDQ(U32(256), b)
-	SUBQ(Imm(4), kb)
-	JMP(LabelRef(name + "_four"))
-	Label(name + "_one")
-	TESTQ(kb, kb)
-	JE(LabelRef(name + "_done"))
-	step(0)
-	ADDQ(Imm(uint64(6*size)), a)
-	ADDQ(Imm(64), b)
-	DECQ(kb)
-	JMP(LabelRef(name + "_one"))
-	Label(name + "_done")
-	TESTB(beta, beta)
-	JE(LabelRef(name + "_store"))
-	MOVQ(c, p)
-	for i := range acc {
-		add(Mem{Base: p}, acc[i][0], acc[i][0])
-		add(Mem{Base: p, Disp: 32}, acc[i][1], acc[i][1])
-		ADDQ(ldc, p)
-	}
-	Label(name + "_store")
-	for i := range acc {
-		VMOVUPS(acc[i][0], Mem{Base: c})
-		VMOVUPS(acc[i][1], Mem{Base: c, Disp: 32})
-		ADDQ(ldc, c)
-	}
-	VZEROUPPER()
-	RET()
-}
-
-// rowTimesPanel is the micro-kernel of one row, for products as wide as memory is fast.
-func rowTimesPanel() {
-	const name = "gemm1x16F32AVX2"
-	function(name, "func(kb int, a, b, c *float32, beta bool)", "computes a 1x16 tile: c = a*b, or c += a*b with beta. a is [kb], b is [kb, 16].")
-	kb, a, b, c := Load(Param("kb"), GP64()), Load(Param("a"), GP64()), Load(Param("b"), GP64()), Load(Param("c"), GP64())
-	beta := Load(Param("beta"), GP8())
-	var acc [4][2]vec
-	for i := range acc {
-		for j := range acc[i] {
-			acc[i][j] = YMM()
-			VXORPS(acc[i][j], acc[i][j], acc[i][j])
-		}
-	}
-	x := YMM()
-	step := func(i int) {
-		VBROADCASTSS(Mem{Base: a, Disp: 4 * i}, x)
-		VFMADD231PS(Mem{Base: b, Disp: 64 * i}, x, acc[i][0])
-		VFMADD231PS(Mem{Base: b, Disp: 64*i + 32}, x, acc[i][1])
-		PREFETCHT0(Mem{Base: b, Disp: 64*i + 1024})
-	}
-	Label(name + "_four")
-	CMPQ(kb, Imm(4))
-	JL(LabelRef(name + "_one"))
-	for i := range acc {
-		step(i)
-	}
-	ADDQ(Imm(16), a)
-	ADDQ(U32(256), b)
-	SUBQ(Imm(4), kb)
-	JMP(LabelRef(name + "_four"))
-	Label(name + "_one")
-	TESTQ(kb, kb)
-	JE(LabelRef(name + "_sum"))
-	step(0)
-	ADDQ(Imm(4), a)
-	ADDQ(Imm(64), b)
-	DECQ(kb)
-	JMP(LabelRef(name + "_one"))
-	Label(name + "_sum")
-	for j := range 2 {
-		VADDPS(acc[1][j], acc[0][j], acc[0][j])
-		VADDPS(acc[3][j], acc[2][j], acc[2][j])
-		VADDPS(acc[2][j], acc[0][j], acc[0][j])
-	}
-	TESTB(beta, beta)
-	JE(LabelRef(name + "_store"))
-	VADDPS(Mem{Base: c}, acc[0][0], acc[0][0])
-	VADDPS(Mem{Base: c, Disp: 32}, acc[0][1], acc[0][1])
-	Label(name + "_store")
-	VMOVUPS(acc[0][0], Mem{Base: c})
-	VMOVUPS(acc[0][1], Mem{Base: c, Disp: 32})
-	VZEROUPPER()
-	RET()
 }
 
 func axpy() {
@@ -186,53 +51,26 @@ func transpose8(r [8]vec) (out [8]vec) {
 	return out
 }
 
-// packRows packs six rows of A. The last two lanes of each stored column are overwritten by the next column.
-func packRows() {
-	const name = "pack6F32AVX2"
-	function(name, "func(dst, src *float32, kb, step int)", "packs kb columns (a multiple of 8) of 6 rows, step elements apart, to [kb, 6]; writes 2 elements beyond.")
-	dst, src, kb, step := Load(Param("dst"), GP64()), Load(Param("src"), GP64()), Load(Param("kb"), GP64()), Load(Param("step"), GP64())
-	SHLQ(Imm(2), step)
-	fifth, step3 := GP64(), GP64()
-	LEAQ(Mem{Base: step, Index: step, Scale: 2}, step3)
-	LEAQ(Mem{Base: src, Index: step, Scale: 4}, fifth)
-	Label(name + "_loop")
-	TESTQ(kb, kb)
-	JE(LabelRef(name + "_done"))
-	var r [8]vec
-	for i, m := range []Mem{{Base: src}, {Base: src, Index: step, Scale: 1}, {Base: src, Index: step, Scale: 2}, {Base: src, Index: step3, Scale: 1}, {Base: fifth}, {Base: fifth, Index: step, Scale: 1}} {
-		r[i] = load(m)
-	}
-	r[6], r[7] = r[4], r[5]
-	for i, v := range transpose8(r) {
-		VMOVUPS(v, Mem{Base: dst, Disp: 24 * i})
-	}
-	ADDQ(Imm(32), src)
-	ADDQ(Imm(32), fifth)
-	ADDQ(U32(192), dst)
-	SUBQ(Imm(8), kb)
-	JMP(LabelRef(name + "_loop"))
-	Label(name + "_done")
-	VZEROUPPER()
-	RET()
-}
-
 // packColumns packs sixteen columns of B that lie side by side.
 func packColumns() {
 	const name = "pack16F32AVX2"
-	function(name, "func(dst, src *float32, kb, step int)", "packs kb rows of 16 elements, step elements apart, to [kb, 16].")
+	function(name, "func(dst, src *float32, kb, step, wide int)", "packs kb rows of 16 elements, step elements apart, to rows wide elements apart.")
 	dst, src, kb, step := Load(Param("dst"), GP64()), Load(Param("src"), GP64()), Load(Param("kb"), GP64()), Load(Param("step"), GP64())
+	wide := Load(Param("wide"), GP64())
 	SHLQ(Imm(2), step)
+	SHLQ(Imm(2), wide)
 	Label(name + "_two")
 	CMPQ(kb, Imm(2))
 	JL(LabelRef(name + "_one"))
 	a, b, c, d := load(Mem{Base: src}), load(Mem{Base: src, Disp: 32}), YMM(), YMM()
 	VMOVUPS(Mem{Base: src, Index: step, Scale: 1}, c)
 	VMOVUPS(Mem{Base: src, Index: step, Scale: 1, Disp: 32}, d)
-	for i, v := range []vec{a, b, c, d} {
-		VMOVUPS(v, Mem{Base: dst, Disp: 32 * i})
-	}
+	VMOVUPS(a, Mem{Base: dst})
+	VMOVUPS(b, Mem{Base: dst, Disp: 32})
+	VMOVUPS(c, Mem{Base: dst, Index: wide, Scale: 1})
+	VMOVUPS(d, Mem{Base: dst, Index: wide, Scale: 1, Disp: 32})
 	LEAQ(Mem{Base: src, Index: step, Scale: 2}, src)
-	ADDQ(U32(128), dst)
+	LEAQ(Mem{Base: dst, Index: wide, Scale: 2}, dst)
 	SUBQ(Imm(2), kb)
 	JMP(LabelRef(name + "_two"))
 	Label(name + "_one")
@@ -250,9 +88,11 @@ func packColumns() {
 // packTransposed packs sixteen columns of B each of which is contiguous: a weight [N, K] used as [K, N].
 func packTransposed() {
 	const name = "pack16TF32AVX2"
-	function(name, "func(dst, src *float32, kb, step int)", "packs kb elements (a multiple of 8) of 16 columns, step elements apart, to [kb, 16].")
+	function(name, "func(dst, src *float32, kb, step, wide int)", "packs kb elements (a multiple of 8) of 16 columns, step elements apart, to rows wide elements apart.")
 	dst, src, kb, step := Load(Param("dst"), GP64()), Load(Param("src"), GP64()), Load(Param("kb"), GP64()), Load(Param("step"), GP64())
+	wide := Load(Param("wide"), GP64())
 	SHLQ(Imm(2), step)
+	SHLQ(Imm(2), wide)
 	step3 := GP64()
 	LEAQ(Mem{Base: step, Index: step, Scale: 2}, step3)
 	Label(name + "_loop")
@@ -269,12 +109,15 @@ func packTransposed() {
 				LEAQ(Mem{Base: at, Index: step, Scale: 4}, at)
 			}
 		}
-		for i, v := range transpose8(r) {
-			VMOVUPS(v, Mem{Base: dst, Disp: 64*i + 32*half})
+		to := GP64()
+		MOVQ(dst, to)
+		for _, v := range transpose8(r) {
+			VMOVUPS(v, Mem{Base: to, Disp: 32 * half})
+			ADDQ(wide, to)
 		}
 	}
 	ADDQ(Imm(32), src)
-	ADDQ(U32(512), dst)
+	LEAQ(Mem{Base: dst, Index: wide, Scale: 8}, dst)
 	SUBQ(Imm(8), kb)
 	JMP(LabelRef(name + "_loop"))
 	Label(name + "_done")

@@ -16,6 +16,7 @@ var families = map[string]func(){
 	"reduce":    reduce,
 	"convert":   convert,
 	"conv":      conv,
+	"tile":      tiles,
 }
 
 var absent strings.Builder // declarations for builds without assembly

@@ -1,0 +1,93 @@
+package cpu
+
+import "github.com/pt2go/pt2/internal/pool"
+
+// PackTransposed packs w, a contiguous weight [In, Out/Groups, Kernel...], for the transposed convolution c.
+func PackTransposed(c *Conv, w []float32) *PackedConv {
+	taps, inG, outG := volume(c.Kernel), c.In/c.Groups, c.Out/c.Groups
+	pw := &PackedConv{set: tileSetOf[float32]()}
+	for g := range c.Groups {
+		last := make([]float32, inG*taps*outG) // [In/Groups, kernel, Out/Groups]
+		for i := range inG {
+			TransposeF32(last[i*taps*outG:], w[(g*inG+i)*outG*taps:], outG, taps, outG, taps)
+		}
+		packed := make([]float32, inG*pw.set.packedWidth(taps*outG))
+		pw.set.packB(nil, packed, Matrix{last, taps * outG, 1}, inG, taps*outG)
+		pw.groups = append(pw.groups, packed)
+	}
+	return pw
+}
+
+// TransposedNHWC is [ConvNHWC] for the transposed convolution: what each input position gives to its window is computed as one
+// product, then each output row gathers what falls on it.
+func TransposedNHWC(p *pool.Pool, c *Conv, w *PackedConv, x, out []float32, ep *Epilogue) {
+	inG, outG := c.In/c.Groups, c.Out/c.Groups
+	width := volume(c.Kernel) * outG
+	positions := c.N * volume(c.Size)
+	if c.N*volume(c.OutSize)*c.Out == 0 {
+		return
+	}
+	col := scratch(positions * width * c.Groups) // [groups, N * positions, kernel, Out/Groups]
+	defer col.free()
+	if inG == 0 {
+		clear(col.data)
+	} else {
+		for g := range c.Groups {
+			m := product[float32]{set: w.set, m: positions, n: width, segments: 1, length: inG, x: x[g*inG:], lda: c.In,
+				packed: w.groups[g], c: col.data[g*positions*width:], ldc: width}
+			m.run(p)
+		}
+	}
+	finish := ep.over(out, c.Out)
+	p.ParallelFor(c.N*c.OutSize[0]*c.OutSize[1], max(1, 65536/(c.OutSize[2]*c.Out*c.Kernel[2])), func(lo, hi int) {
+		for t := lo; t < hi; t++ {
+			row := out[t*c.OutSize[2]*c.Out : (t+1)*c.OutSize[2]*c.Out]
+			clear(row)
+			for g := range c.Groups {
+				c.gather(row[g*outG:], col.data[g*positions*width:], t)
+			}
+			if finish != nil {
+				finish([2]int{t * c.OutSize[2], (t + 1) * c.OutSize[2]}, [2]int{0, c.Out})
+			}
+		}
+	})
+}
+
+// gather adds to row t of the output, [OutSize[2], Out] of which a group's channels are written, what the input's windows give to it.
+func (c *Conv) gather(row, col []float32, t int) {
+	n, z, y := t/c.OutSize[1]/c.OutSize[0], t/c.OutSize[1]%c.OutSize[0], t%c.OutSize[1]
+	outG := c.Out / c.Groups
+	for kz := range c.Kernel[0] {
+		iz, ok := c.source(0, z, kz)
+		if !ok {
+			continue
+		}
+		for ky := range c.Kernel[1] {
+			iy, ok := c.source(1, y, ky)
+			if !ok {
+				continue
+			}
+			line := ((n*c.Size[0]+iz)*c.Size[1] + iy) * c.Size[2]
+			for kx := range c.Kernel[2] {
+				at := ((kz*c.Kernel[1]+ky)*c.Kernel[2] + kx) * outG
+				for ix := range c.Size[2] {
+					ox := ix*c.Stride[2] - c.Pad[2] + kx*c.Dilation[2]
+					if ox < 0 || ox >= c.OutSize[2] {
+						continue
+					}
+					d := row[ox*c.Out:][:outG]
+					AddF32(d, d, col[(line+ix)*volume(c.Kernel)*outG+at:])
+				}
+			}
+		}
+	}
+}
+
+// source is the input's coordinate that reaches the output's through element k of the kernel.
+func (c *Conv) source(d, o, k int) (int, bool) {
+	i := o + c.Pad[d] - k*c.Dilation[d]
+	if i < 0 || i%c.Stride[d] != 0 || i/c.Stride[d] >= c.Size[d] {
+		return 0, false
+	}
+	return i / c.Stride[d], true
+}

@@ -1,0 +1,109 @@
+package cpu
+
+import "math"
+
+// Epilogue is what happens to a tile of C when its last products are in: C = act(C + Bias + Residual), or with ActFirst
+// C = act(C + Bias) + Residual.
+type Epilogue struct {
+	// ColBias has one number a column, RowBias one a row; nil for none.
+	ColBias, RowBias []float32
+	// Residual is added, element by element, rows ResidualStep apart; nil for none. It may be C itself,
+	// unless there is an ActFirst.
+	Residual     []float32
+	ResidualStep int
+	Act          Activation
+	ActFirst     bool
+}
+
+// rest is what of an epilogue the kernels leave to be done row by row.
+type rest int
+
+const (
+	restNone rest = iota
+	restAct       // the activation
+	restAll
+)
+
+// inKernel tells what the kernels do of the epilogue: everything, if the activation is a clamp.
+func (ep *Epilogue) inKernel() (flags int, lo, hi float32, r rest) {
+	if ep.RowBias != nil {
+		return 0, 0, 0, restAll
+	}
+	clamps := true
+	switch ep.Act.Kind {
+	case ActReLU:
+		hi = float32(math.Inf(1))
+	case ActClamp:
+		lo, hi = ep.Act.Lo, ep.Act.Hi
+	default:
+		clamps = false
+		if ep.Act.Kind != ActNone {
+			if ep.actFirst() {
+				return 0, 0, 0, restAll
+			}
+			r = restAct
+		}
+	}
+	if ep.ColBias != nil {
+		flags |= tileBias
+	}
+	if ep.Residual != nil {
+		flags |= tileResidual
+	}
+	if clamps {
+		if ep.actFirst() {
+			flags |= tileClampFirst
+		} else {
+			flags |= tileClamp
+		}
+	}
+	return flags, lo, hi, r
+}
+
+func (ep *Epilogue) actFirst() bool { return ep.ActFirst && ep.Residual != nil }
+
+// over makes the function that finishes parts of c; nil if there is nothing to do.
+func (ep *Epilogue) over(c []float32, ldc int) func(rows, cols [2]int) {
+	if ep == nil {
+		return nil
+	}
+	return func(rows, cols [2]int) {
+		for i := rows[0]; i < rows[1]; i++ {
+			ep.row(c[i*ldc+cols[0]:i*ldc+cols[1]], i, cols[0])
+		}
+	}
+}
+
+// from is the epilogue of a matrix that begins at column j.
+func (ep *Epilogue) from(j int) *Epilogue {
+	if ep == nil || j == 0 {
+		return ep
+	}
+	e := *ep
+	if e.ColBias != nil {
+		e.ColBias = e.ColBias[j:]
+	}
+	if e.Residual != nil {
+		e.Residual = e.Residual[j:]
+	}
+	return &e
+}
+
+// row applies the epilogue to columns [j, j+len(row)) of row i.
+func (ep *Epilogue) row(row []float32, i, j int) {
+	if ep.ColBias != nil {
+		AddF32(row, row, ep.ColBias[j:])
+	}
+	if ep.RowBias != nil {
+		AddScalarF32(row, row, ep.RowBias[i])
+	}
+	if ep.actFirst() {
+		ep.Act.Apply(row, row)
+	}
+	if ep.Residual != nil {
+		AddF32(row, row, ep.Residual[i*ep.ResidualStep+j:])
+	}
+	if !ep.actFirst() {
+		ep.Act.Apply(row, row)
+	}
+}

@@ -1,0 +1,202 @@
+package cpu
+
+import (
+	"unsafe"
+
+	"github.com/pt2go/pt2/internal/pool"
+)
+
+// product is a matrix product C = A*B with packed B. Rows of A are given by offsets: segments of them for each tile.
+type product[T Float] struct {
+	set              *tileSet[T]
+	m, n             int
+	x                []T
+	lda              int      // step of the rows of A, which has one segment,
+	windows          *windows // or where they are
+	segments, length int
+	zeros            []T // see tile
+	outside          int
+	packed           []T // panels, each of segments*length rows
+	c                []T
+	ldc              int
+	beta             bool
+	ep               *Epilogue // nil but for float32
+}
+
+// blockElements is how much of packed B stays in the second-level cache while rows of A pass by.
+const blockElements = 192 << 10
+
+// depth is how many rows of a panel one pass takes: the rows of A in the tile stay in the first-level cache.
+const depth = 512
+
+// taskWork is how many multiplications are worth handing to another thread: some microseconds.
+const taskWork = 1 << 19
+
+// run computes the product on the pool's threads.
+func (w *product[T]) run(p *pool.Pool) {
+	if ep := w.ep; ep != nil && ep.Residual != nil && !ep.actFirst() && sameMemory(w.c, ep.Residual) && ep.ResidualStep == w.ldc {
+		plain := *ep
+		plain.Residual = nil
+		w.ep, w.beta = &plain, true
+	}
+	k := w.segments * w.length
+	panels := (w.n + w.set.nr - 1) / w.set.nr
+	rows, cols := w.split(p.Size(), panels, k)
+	if rows*cols == 1 {
+		w.part(0, w.m, 0, panels)
+		return
+	}
+	p.ParallelFor(rows*cols, 1, func(lo, hi int) {
+		for t := lo; t < hi; t++ {
+			i, j := t/cols, t%cols
+			w.part(w.m*i/rows, w.m*(i+1)/rows, panels*j/cols, panels*(j+1)/cols)
+		}
+	})
+}
+
+// split chooses into how many parts rows and panels are cut: whichever there are more of.
+func (w *product[T]) split(threads, panels, k int) (rows, cols int) {
+	if threads == 1 {
+		return 1, 1
+	}
+	parts := min(4*threads, w.m*w.n*k/taskWork)
+	if parts < 2 {
+		return 1, 1
+	}
+	tiles := (w.m + w.set.mr - 1) / w.set.mr
+	if w.m >= w.n {
+		rows = min(parts, tiles)
+		return rows, min((parts+rows-1)/rows, panels)
+	}
+	cols = min(parts, panels)
+	return min((parts+cols-1)/cols, tiles), cols
+}
+
+// part computes rows [i0, i1) of panels [j0, j1).
+func (w *product[T]) part(i0, i1, j0, j1 int) {
+	if i0 == i1 || j0 == j1 {
+		return
+	}
+	t := newTile[T]()
+	defer t.free()
+	t.x, t.ldc, t.zeros, t.outside = w.x, w.ldc, w.zeros, w.outside
+	s := steps[T]{w: w, t: t}
+	s.plan()
+	tiles := (i1 - i0 + w.set.mr - 1) / w.set.mr
+	for j := j0; j < j1; j += s.panels {
+		jn := min(j1, j+s.panels)
+		for k := 0; k < s.k; k += s.depth {
+			s.from(k)
+			for i := range tiles {
+				a, b := i0+(i1-i0)*i/tiles, i0+(i1-i0)*(i+1)/tiles
+				s.tile(a, b-a, j, jn)
+			}
+		}
+	}
+}
+
+// steps is a part's way through its blocks.
+type steps[T Float] struct {
+	w       *product[T]
+	t       *tile[T]
+	k       int
+	depth   int  // of a pass
+	panels  int  // of a block
+	at      int  // first row of the panels in this pass
+	last    bool // pass
+	flags   int  // of the last pass
+	after   bool // the epilogue, or its activation, is not done by the kernel
+	actOnly bool
+}
+
+// plan chooses the blocks and what the kernel does of the epilogue.
+func (s *steps[T]) plan() {
+	w, t := s.w, s.t
+	s.k = w.segments * w.length
+	s.depth = s.k
+	t.segments, t.length = w.segments, w.length
+	if w.segments == 1 && s.k > depth && w.m > w.set.mr {
+		passes := (s.k + depth - 1) / depth
+		s.depth = roundUp((s.k+passes-1)/passes, 4)
+	}
+	s.panels = max(1, blockElements/(s.depth*w.set.nr))
+	ep := w.ep
+	if ep == nil {
+		return
+	}
+	flags, lo, hi, rest := ep.inKernel()
+	s.flags, s.after, s.actOnly = flags, rest != restNone, rest == restAct
+	t.lo, t.hi = T(lo), T(hi)
+	t.ldr = ep.ResidualStep
+}
+
+// from begins the pass at depth k.
+func (s *steps[T]) from(k int) {
+	w, t := s.w, s.t
+	s.at = k
+	s.last = k+s.depth >= s.k
+	if w.segments == 1 {
+		t.length = min(s.depth, s.k-k)
+		t.x = w.x[k:]
+	}
+	t.flags = 0
+	if k > 0 || w.beta {
+		t.flags |= tileBeta
+	}
+	if s.last {
+		t.flags |= s.flags
+	}
+}
+
+// tile multiplies h rows from row i with panels [j0, j1).
+func (s *steps[T]) tile(i, h, j0, j1 int) {
+	w, t, nr := s.w, s.t, s.w.set.nr
+	t.rows = h
+	if w.windows != nil {
+		t.offsets = w.windows.offsets(t.offsets[:0], i, h, w.set.mr, w.outside)
+	} else {
+		t.offsets = t.offsets[:0]
+		for r := i; r < i+h; r++ {
+			t.offsets = append(t.offsets, r*w.lda)
+		}
+	}
+	ep := w.ep
+	for j := j0 * nr; j < j1*nr; j += nr {
+		width := w.set.panelWidth(j, w.n)
+		t.width = min(width, w.n-j)
+		t.mask = columnMask[T](t.width)
+		t.b = w.packed[j*s.k+s.at*width:]
+		t.c = w.c[i*w.ldc+j:]
+		if t.flags&tileBias != 0 {
+			t.bias = any(ep.ColBias[j:]).([]T)
+		}
+		if t.flags&tileResidual != 0 {
+			t.residual = any(ep.Residual[i*ep.ResidualStep+j:]).([]T)
+		}
+		w.set.fits(t, width < nr)
+	}
+	if s.last && s.after {
+		c := any(w.c).([]float32)
+		lo, hi := j0*nr, min(w.n, j1*nr)
+		for r := i; r < i+h; r++ {
+			row := c[r*w.ldc+lo : r*w.ldc+hi]
+			if s.actOnly {
+				ep.Act.Apply(row, row)
+			} else {
+				ep.row(row, r, lo)
+			}
+		}
+	}
+}
+
+// columnMask has the lanes of the first n columns, 16 bits for each vector of 64 bytes.
+func columnMask[T Float](n int) uint64 {
+	lanes := nrOf[T]()
+	first := min(n, lanes)
+	return 1<<first - 1 | (1<<(n-first)-1)<<16
+}
+
+// sameMemory tells whether two slices begin with the same element.
+func sameMemory[T Float](a []T, b []float32) bool {
+	return unsafe.Pointer(unsafe.SliceData(a)) == unsafe.Pointer(unsafe.SliceData(b))
+}

@@ -1,0 +1,10 @@
+//go:build purego || !amd64
+
+package cpu
+
+var (
+	tileSets32 = []*tileSet[float32]{genericTiles[float32]()}
+	tileSets64 = []*tileSet[float64]{genericTiles[float64]()}
+)
+
+func levelOf() int { return 0 }
