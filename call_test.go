@@ -14,7 +14,7 @@ import (
 )
 
 // scorer takes forward(features, options, *, temperature) and gives a dataclass of probs and best.
-const scorer = "testdata/call/scorer.pt2"
+const scorer = "examples/embed/scorer.pt2"
 
 func open(t *testing.T, path string, opts ...pt2.Option) *pt2.Model {
 	t.Helper()
@@ -49,7 +49,7 @@ func round(v any) string {
 }
 
 func ExampleModel_Call() {
-	m, err := pt2.Load("testdata/call/scorer.pt2")
+	m, err := pt2.Load("examples/embed/scorer.pt2")
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -76,7 +76,7 @@ func ExampleModel_Call() {
 }
 
 func ExampleModel_Call_positional() {
-	m, err := pt2.Load("testdata/call/scorer.pt2")
+	m, err := pt2.Load("examples/embed/scorer.pt2")
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -94,7 +94,7 @@ func ExampleModel_Call_positional() {
 }
 
 func ExampleFunc() {
-	m, err := pt2.Load("testdata/call/scorer.pt2")
+	m, err := pt2.Load("examples/embed/scorer.pt2")
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -111,7 +111,7 @@ func ExampleFunc() {
 	// Output: tensor([1], dtype=int64) <nil>
 }
 
-// The numbers are what PyTorch printed when testdata/call/make.py made the archive.
+// The numbers are what PyTorch printed when examples/embed/scorer.py made the archive.
 func TestCallForms(t *testing.T) {
 	m := open(t, scorer)
 	x, _ := tensor.FromSlice([]float32{1, 0, 0, 1, -1, 2, 0, -2}, 2, 4)

@@ -1,42 +1,26 @@
 package main
 
 import (
-	"context"
-	"path/filepath"
+	"strings"
 	"testing"
-
-	"github.com/pt2go/pt2"
 )
 
 // PyTorch says class 652, military uniform, for this photo.
 func TestClassifyAgreesWithPyTorch(t *testing.T) {
-	if err := run(nil); err != nil {
+	var out strings.Builder
+	if err := run(nil, &out); err != nil {
 		t.Fatal(err)
 	}
-	m, err := pt2.Load(filepath.Join(dataDir(), "real-public", "efficientnet-lite0", "model.pt2"))
-	if err != nil {
-		t.Fatal(err)
+	lines := strings.Split(out.String(), "\n")
+	if len(lines) < 6 || !strings.Contains(lines[1], "652  military uniform") {
+		t.Errorf("got %s", out.String())
 	}
-	defer m.Close()
-	x, err := loadImage(filepath.Join(dataDir(), "grace_hopper.jpg"), 224)
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := m.RunTensors(context.Background(), x)
-	if err != nil {
-		t.Fatal(err)
-	}
-	v, err := out[0].Floats()
-	if err != nil {
-		t.Fatal(err)
-	}
-	best := 0
-	for i := range v {
-		if v[i] > v[best] {
-			best = i
+}
+
+func TestErrors(t *testing.T) {
+	for _, args := range [][]string{{"-model", "none.pt2"}, {"-image", "none.jpg"}, {"-image", "main.go"}, {"-labels", "none.txt"}, {"-what"}} {
+		if err := run(args, &strings.Builder{}); err == nil {
+			t.Errorf("%q went well", args)
 		}
-	}
-	if best != 652 {
-		t.Errorf("class %d, want 652", best)
 	}
 }

@@ -17,8 +17,9 @@ var rows = [][]string{
 	{"export", "guards"},
 	{"plan"},
 	{"interp", "loader"},
-	{"", "conformance"},
-	{"cmd/pt2", "examples/classify", "examples/service", "examples/embed"},
+	{"", "conformance", "examples/internal/data"},
+	{"examples/internal/vision"},
+	{"cmd/pt2", "examples/classify", "examples/faces", "examples/pitch", "examples/service", "examples/embed"},
 }
 
 func TestImportDirections(t *testing.T) {
