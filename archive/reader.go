@@ -6,6 +6,7 @@ import (
 	"hash/crc32"
 	"io"
 	"io/fs"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -90,6 +91,9 @@ type Reader struct {
 
 // Open maps the file at path. Contents of records then point into the mapping and die with Close.
 func Open(path string, opts Options) (*Reader, error) {
+	if st, err := os.Stat(path); err == nil && st.IsDir() {
+		return nil, folderError(path)
+	}
 	f, err := mmap.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("archive: %w", err)
@@ -103,6 +107,10 @@ func Open(path string, opts Options) (*Reader, error) {
 	return r, nil
 }
 
+func folderError(path string) error {
+	return &FormatError{"", 0, path + " is a folder: give the archive file itself; what was unpacked can be packed again with zip -0 -r", ErrNotPT2}
+}
+
 // OpenFS reads a file of a file system, such as an embed.FS. A file that can be read at any place is read record by record;
 // others are read whole.
 func OpenFS(fsys fs.FS, name string, opts Options) (*Reader, error) {
@@ -111,6 +119,10 @@ func OpenFS(fsys fs.FS, name string, opts Options) (*Reader, error) {
 		return nil, fmt.Errorf("archive: %w", err)
 	}
 	st, err := f.Stat()
+	if err == nil && st.IsDir() {
+		f.Close()
+		return nil, folderError(name)
+	}
 	if at, ok := f.(io.ReaderAt); ok && err == nil && st.Mode().IsRegular() {
 		r, err := NewReader(at, st.Size(), opts)
 		if err != nil {
