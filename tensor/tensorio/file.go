@@ -65,6 +65,15 @@ func Save(path string, v any) error {
 	return os.WriteFile(path, b, 0o644)
 }
 
+// plain refuses lazily conjugated and negated tensors: their elements are not what lies in memory, and only .pt has a place for
+// the bits. What a model returns never has them.
+func plain(t *tensor.Tensor) error {
+	if t.IsConj() || t.IsNeg() {
+		return fmt.Errorf("tensorio: a lazily conjugated or negated tensor has no form in this file; write .pt")
+	}
+	return nil
+}
+
 // raw gives the elements of a tensor row by row, as bytes.
 func raw(t *tensor.Tensor) []byte {
 	size := t.DType().Size()

@@ -28,7 +28,7 @@ func ParseNPY(b []byte) (*tensor.Tensor, error) {
 	if b[6] >= 2 {
 		start, n = 12, int(binary.LittleEndian.Uint32(b[8:]))
 	}
-	if n > len(b)-start {
+	if n < 0 || n > len(b)-start {
 		return nil, fmt.Errorf("tensorio: the .npy header is cut off")
 	}
 	m := npyHeader.FindStringSubmatch(string(b[start : start+n]))
@@ -71,6 +71,9 @@ func ParseNPY(b []byte) (*tensor.Tensor, error) {
 
 // EncodeNPY writes a .npy file of version 1.
 func EncodeNPY(t *tensor.Tensor) ([]byte, error) {
+	if err := plain(t); err != nil {
+		return nil, err
+	}
 	code := ""
 	for c, dt := range numpyTypes {
 		if dt == t.DType() {

@@ -82,6 +82,9 @@ func EncodeSafetensors(d *Dict) ([]byte, error) {
 		if !ok {
 			return nil, fmt.Errorf("tensorio: safetensors entry %v is a %T, not a tensor", k, d.Values[i])
 		}
+		if err := plain(t); err != nil {
+			return nil, err
+		}
 		code := ""
 		for c, dt := range safetensorTypes {
 			if dt == t.DType() {
