@@ -21,12 +21,17 @@ type Executor interface {
 	Result(op *Op, a *Args) any
 }
 
+// Lowerer is an executor that wants some operators in another form, with the same schema and results.
+type Lowerer interface{ Lower(op *Op) *Op }
+
 // Build calls operators through an executor. Decompositions get one; it is what makes a formula run eagerly, propagate
 // shapes or record instructions, whatever the executor does.
 type Build struct {
 	Exec Executor
 	Reg  *Registry
 	Ctx  context.Context // nil: no cancellation
+
+	lower Lowerer // the executor, if it is one
 }
 
 // NewBuild makes a Build over the given executor with the operators of reg (nil: the built-in ones).
@@ -34,7 +39,9 @@ func NewBuild(x Executor, reg *Registry) *Build {
 	if reg == nil {
 		reg = Builtin()
 	}
-	return &Build{Exec: x, Reg: reg}
+	b := &Build{Exec: x, Reg: reg}
+	b.lower, _ = x.(Lowerer)
+	return b
 }
 
 // op finds an operator by a short name: "add.Tensor" and "relu" are in aten, "torchvision.nms.default" is not.
@@ -130,6 +137,11 @@ func (b *Build) call(op *Op, a *Args) []*Value {
 	if b.Ctx != nil {
 		if err := b.Ctx.Err(); err != nil {
 			panic(&CanceledError{Op: op.Name(), Err: err})
+		}
+	}
+	if b.lower != nil {
+		if l := b.lower.Lower(op); l != op {
+			op, a = l, &Args{Op: l, V: a.V}
 		}
 	}
 	checkDefined(op, a)

@@ -26,6 +26,8 @@ type Options struct {
 	Seed uint64
 	// CheckMeta compares every value with the dtype, sizes and strides that the archive records. It implies Eager.
 	CheckMeta bool
+	// WithoutPasses names passes of the planner to leave out, see [plan.Passes].
+	WithoutPasses []string
 }
 
 // Module is a program ready to run. Run may be called from any number of goroutines: calls of a program that changes its own
@@ -38,6 +40,7 @@ type Module struct {
 	users    []int        // graph inputs that the caller gives, in order
 	mutable  map[int]bool // graph inputs whose memory runs may write
 	random   bool
+	exact    bool // plans keep PyTorch's strides for every value
 	inputs   inputChecker
 	shared   *shared
 	mu       sync.Mutex // held by a run of a stateful program
@@ -81,7 +84,7 @@ func New(p *export.Program, opts Options) (*Module, error) {
 	if err := m.markTargets(); err != nil {
 		return nil, err
 	}
-	m.random = drawsRandom(k)
+	m.random, m.exact = drawsRandom(k), readsStrides(k)
 	st, err := newState(p, sig, m.mutable)
 	if err != nil {
 		return nil, err
@@ -156,7 +159,7 @@ func (m *Module) Instance() (*Module, error) {
 	if err != nil {
 		return nil, err
 	}
-	i := &Module{prog: m.prog, opts: m.opts, reg: m.reg, code: m.code, users: m.users, mutable: m.mutable, random: m.random,
+	i := &Module{prog: m.prog, opts: m.opts, reg: m.reg, code: m.code, users: m.users, mutable: m.mutable, random: m.random, exact: m.exact,
 		inputs: m.inputs, shared: m.shared, rand: aten.NewGenerator(m.opts.Seed), stateful: m.stateful}
 	i.state.Store(st)
 	return i, nil

@@ -23,6 +23,7 @@ type shared struct {
 	mu    sync.Mutex
 	plans map[string]*planned
 	order []string // keys, oldest first
+	cache *plan.Cache
 }
 
 // planned is a plan with the frames that wait for the next run. A nil plan stands for inputs that cannot be planned.
@@ -47,6 +48,17 @@ func (s *shared) weightsChanged() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.plans, s.order = map[string]*planned{}, nil
+	s.cache = nil
+}
+
+// constants is what plans made of the present weights.
+func (s *shared) constants() *plan.Cache {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cache == nil {
+		s.cache = &plan.Cache{}
+	}
+	return s.cache
 }
 
 func (s *shared) get(key string) *planned {
@@ -156,43 +168,62 @@ func (p *planned) release(f *plan.Frame, st *state) {
 
 // compile records the program for inputs like in. p.plan stays nil if that is not possible.
 func (m *Module) compile(p *planned, st *state, in []any) error {
-	var user []any
-	rec, ok, err := plan.Record(func(r *plan.Recorder) error {
-		run := &runner{ctx: context.Background(), build: aten.NewBuild(r, m.reg)}
-		args := make([]any, len(m.code.graph.Inputs))
-		for i, v := range st.values {
-			switch {
-			case v == nil:
-			case m.mutable[i]:
-				args[i] = r.External(plan.State, i, v.T)
-			default:
-				args[i] = v
-			}
-		}
-		for j, i := range m.users {
-			args[i] = in[j]
-			if t, isTensor := in[j].(*tensor.Tensor); isTensor {
-				v := r.External(plan.Input, j, t)
-				args[i] = v
-			}
-		}
-		out, err := run.run(m.code, args)
-		if err != nil {
-			return err
-		}
-		user, err = m.writeBack(run.build, args, out)
-		return err
-	}, m.opts.Pool)
+	cache := m.shared.constants()
+	var outputs []*aten.Value
+	rec, ok, err := plan.Record(func(r *plan.Recorder) error { return m.record(r, st, in, &outputs, &p.user) }, m.opts.Pool, m.exact)
 	if err != nil || !ok {
 		return err
 	}
-	outputs := make([]*aten.Value, len(user))
-	for i, x := range user {
-		if v, isTensor := x.(*aten.Value); isTensor {
-			outputs[i], user[i] = v, nil
+	var exact []*aten.Value
+	if rec.Relaxed() {
+		// A second recording tells the strides that the caller must see.
+		_, ok, err := plan.Record(func(r *plan.Recorder) error { return m.record(r, st, in, &exact, &p.user) }, m.opts.Pool, true)
+		if err != nil || !ok {
+			return err
 		}
 	}
-	p.user = user
-	p.plan, err = rec.Finish(outputs)
+	p.plan, err = rec.Finish(outputs, exact, plan.Options{Without: m.opts.WithoutPasses, Cache: cache})
 	return err
+}
+
+// record runs the program through r. outputs receives the tensors that the caller gets, user the other outputs.
+func (m *Module) record(r *plan.Recorder, st *state, in []any, outputs *[]*aten.Value, user *[]any) error {
+	run := &runner{ctx: context.Background(), build: aten.NewBuild(r, m.reg)}
+	args := make([]any, len(m.code.graph.Inputs))
+	for i, v := range st.values {
+		switch {
+		case v == nil:
+		case m.mutable[i]:
+			args[i] = r.External(plan.State, i, v.T)
+		default:
+			args[i] = v
+		}
+	}
+	for j, i := range m.users {
+		args[i] = in[j]
+		if t, isTensor := in[j].(*tensor.Tensor); isTensor {
+			args[i] = r.External(plan.Input, j, t)
+		}
+	}
+	out, err := run.run(m.code, args)
+	if err != nil {
+		return err
+	}
+	if *user, err = m.writeBack(run.build, args, out); err != nil {
+		return err
+	}
+	*outputs = make([]*aten.Value, len(*user))
+	for i, x := range *user {
+		if v, isTensor := x.(*aten.Value); isTensor {
+			(*outputs)[i], (*user)[i] = v, nil
+		}
+	}
+	return nil
+}
+
+// readsStrides reports that the program has an operator whose meaning depends on strides.
+func readsStrides(k *code) bool {
+	found := false
+	k.each(func(s *step) { found = found || (s.op != nil && plan.ReadsStrides(s.op)) })
+	return found
 }

@@ -21,13 +21,6 @@ type Frame struct {
 	bound    map[*aten.Value]*aten.Value
 }
 
-// memory gives the bytes of an input or state tensor from its first element on.
-func memory(t *tensor.Tensor) []byte {
-	b := t.Storage().Bytes()
-	off := min(t.Offset()*int64(t.DType().Size()), int64(len(b)))
-	return b[off:]
-}
-
 // NewFrame binds the plan to an instance's state and to the inputs of the first run.
 func (p *Plan) NewFrame(inputs, state []*tensor.Tensor, pl *pool.Pool) (*Frame, error) {
 	f := &Frame{plan: p, arena: tensor.AlignedBytes(int(p.arena)), storages: make([]*tensor.Storage, len(p.buffers)), bound: map[*aten.Value]*aten.Value{}}
@@ -38,9 +31,9 @@ func (p *Plan) NewFrame(inputs, state []*tensor.Tensor, pl *pool.Pool) (*Frame, 
 				f.storages[i] = tensor.WrapStorage(f.arena[b.Offset:b.Offset+b.Bytes:b.Offset+b.Bytes], false)
 			}
 		case Input:
-			f.storages[i] = tensor.WrapStorage(memory(inputs[b.Index]), false)
+			f.storages[i] = tensor.WrapStorage(memoryOf(inputs[b.Index]), false)
 		case State:
-			f.storages[i] = tensor.WrapStorage(memory(state[b.Index]), false)
+			f.storages[i] = tensor.WrapStorage(memoryOf(state[b.Index]), false)
 		case Output:
 			f.storages[i] = tensor.NewStorage(int(b.Bytes))
 		}
@@ -137,7 +130,7 @@ func (f *Frame) Run(ctx context.Context, inputs []*tensor.Tensor) ([]*tensor.Ten
 	for i, b := range f.plan.buffers {
 		switch b.Kind {
 		case Input:
-			f.storages[i].Reset(memory(inputs[b.Index]))
+			f.storages[i].Reset(memoryOf(inputs[b.Index]))
 		case Output:
 			f.storages[i].Reset(tensor.AlignedBytes(int(b.Bytes)))
 		}

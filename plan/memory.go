@@ -1,0 +1,195 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/pt2go/pt2/aten"
+	"github.com/pt2go/pt2/tensor"
+)
+
+// liveness finds for each buffer the first and the last instruction that uses it.
+func (p *Plan) liveness() {
+	for _, b := range p.buffers {
+		b.first, b.last, b.alias = -1, -1, nil
+	}
+	for i, in := range p.instrs {
+		touch := func(v *aten.Value) {
+			if b := bufferOf(v); b != nil && v.T == nil {
+				if b.first < 0 {
+					b.first = i
+				}
+				b.last = i
+			}
+		}
+		eachValue(in.Args, touch)
+		for _, o := range in.Outs {
+			if o != nil {
+				touch(o)
+			}
+		}
+	}
+}
+
+// overwritable lists the arguments whose memory an instruction's first output may take over, element for element: those of
+// element-by-element operators, and those that a fused operator adds at the end.
+func overwritable(in *Instr) []*aten.Value {
+	var l []*aten.Value
+	add := func(x any) {
+		switch x := x.(type) {
+		case *aten.Value:
+			if x != nil {
+				l = append(l, x)
+			}
+		case []*aten.Value:
+			l = append(l, x...)
+		}
+	}
+	switch {
+	case len(in.Outs) != 1 || in.Outs[0] == nil:
+	case in.Op.Tags&aten.Pointwise != 0:
+		for _, x := range in.Args.V {
+			add(x)
+		}
+	}
+	return l
+}
+
+// canOverwrite reports that in may write its output over the argument's memory: both have one layout, and no other argument looks at
+// that memory in another way.
+func canOverwrite(in *Instr, arg *aten.Value) bool {
+	out := in.Outs[0]
+	if arg == nil || arg.T != nil || out.DType != arg.DType || !sameLayout(out, arg) || !covers(out) || !covers(arg) {
+		return false
+	}
+	for _, v := range reads(in, bufferOf(arg)) {
+		if !sameLayout(v, arg) || !covers(v) || v.DType != arg.DType || !slices.Contains(overwritable(in), v) {
+			return false
+		}
+	}
+	return true
+}
+
+// inPlace lets outputs take over the memory of arguments that nobody needs any more.
+func (p *Plan) inPlace() {
+	for i, in := range p.instrs {
+		if len(in.Outs) != 1 || in.Outs[0] == nil || in.zero {
+			continue
+		}
+		out := bufferOf(in.Outs[0])
+		if out.Kind != Temp || out.first != i || out.alias != nil {
+			continue
+		}
+		for _, v := range overwritable(in) {
+			if v == nil || v.T != nil {
+				continue
+			}
+			if b := bufferOf(v); b.Kind == Temp && b.last == i && b != out && canOverwrite(in, v) {
+				out.alias = b
+				break
+			}
+		}
+	}
+}
+
+// root is the buffer whose memory b uses.
+func (b *Buffer) root() *Buffer {
+	for b.alias != nil {
+		b = b.alias
+	}
+	return b
+}
+
+// place gives each temporary buffer a place in the arena: largest first, at the lowest offset that is free for its lifetime.
+func (p *Plan) place() {
+	type span struct {
+		*Buffer
+		from, to int
+		bytes    int64
+	}
+	spans := map[*Buffer]*span{}
+	var temps []*span
+	for _, b := range p.buffers {
+		if b.Kind != Temp || b.first < 0 || b.Bytes == 0 {
+			continue
+		}
+		r := b.root()
+		s := spans[r]
+		if s == nil {
+			s = &span{r, b.first, b.last, b.Bytes}
+			spans[r] = s
+			temps = append(temps, s)
+		}
+		s.from, s.to, s.bytes = min(s.from, b.first), max(s.to, b.last), max(s.bytes, b.Bytes)
+	}
+	slices.SortStableFunc(temps, func(a, b *span) int { return int(min(max(b.bytes-a.bytes, -1), 1)) })
+	var placed []*span
+	for _, s := range temps {
+		var busy []*span
+		for _, q := range placed {
+			if q.from <= s.to && s.from <= q.to {
+				busy = append(busy, q)
+			}
+		}
+		slices.SortFunc(busy, func(x, y *span) int { return int(min(max(x.Offset-y.Offset, -1), 1)) })
+		off := int64(0)
+		for _, q := range busy {
+			if q.Offset >= off+s.bytes {
+				break
+			}
+			off = max(off, (q.Offset+q.bytes+tensor.Align-1)/tensor.Align*tensor.Align)
+		}
+		s.Offset = off
+		p.arena = max(p.arena, off+s.bytes)
+		placed = append(placed, s)
+	}
+	for _, b := range p.buffers {
+		if b.alias != nil {
+			b.Offset = b.root().Offset
+		}
+	}
+}
+
+// Verify checks, without regard to how the plan was made, that nothing is read before it is written, and that buffers alive at the
+// same time share no byte unless one takes over the other's memory in place at its last use.
+func (p *Plan) Verify() error {
+	g := &graph{instrs: p.instrs, buffers: p.buffers, outputs: p.outputs}
+	if err := g.check(); err != nil {
+		return fmt.Errorf("plan: %w", err)
+	}
+	live := func(b *Buffer) bool { return b.Kind == Temp && b.first >= 0 && b.Bytes > 0 }
+	for i, a := range p.buffers {
+		if !live(a) {
+			continue
+		}
+		if a.Offset < 0 || a.Offset+a.Bytes > p.arena {
+			return fmt.Errorf("plan: buffer %d leaves the arena", a.id)
+		}
+		for _, b := range p.buffers[:i] {
+			if !live(b) || a.first > b.last || b.first > a.last || a.Offset >= b.Offset+b.Bytes || b.Offset >= a.Offset+a.Bytes {
+				continue
+			}
+			if !p.takesOver(a, b) && !p.takesOver(b, a) {
+				return fmt.Errorf("plan: buffers %d and %d overlap in the arena", b.id, a.id)
+			}
+		}
+	}
+	return nil
+}
+
+// takesOver reports that to is written in place of from by the last instruction that uses from.
+func (p *Plan) takesOver(to, from *Buffer) bool {
+	if from.last != to.first || from.Offset != to.Offset || from.Bytes != to.Bytes {
+		return false
+	}
+	in := p.instrs[to.first]
+	if len(in.Outs) != 1 || bufferOf(in.Outs[0]) != to {
+		return false
+	}
+	for _, v := range overwritable(in) {
+		if v != nil && v.T == nil && bufferOf(v) == from {
+			return canOverwrite(in, v)
+		}
+	}
+	return false
+}

@@ -1,0 +1,114 @@
+package plan
+
+import (
+	"fmt"
+
+	"github.com/pt2go/pt2/aten"
+)
+
+// Pass is one step from the recorded instructions to the plan.
+type Pass struct {
+	Name string
+	// Doc says what the pass does.
+	Doc string
+	// After lists passes that must have run before, each with the reason.
+	After map[string]string
+	run   func(g *graph)
+}
+
+// Passes lists the passes in the order in which they run. Each can be left out by its name, see [Options].
+func Passes() []Pass { return passes }
+
+var passes = []Pass{
+	{Name: "dead-code", Doc: "drops instructions whose results nobody uses", run: (*graph).dropDead},
+}
+
+// optimize runs the passes.
+func (g *graph) optimize() error {
+	for _, o := range g.outputs {
+		if o != nil && o.T == nil && bufferOf(o).Kind == Temp {
+			bufferOf(o).Kind = Output
+		}
+	}
+	g.analyze()
+	for _, p := range passes {
+		if !g.enabled(p.Name) {
+			continue
+		}
+		p.run(g)
+		g.compact()
+		if err := g.check(); err != nil {
+			return fmt.Errorf("plan: after pass %s: %w", p.Name, err)
+		}
+	}
+	return nil
+}
+
+// check holds the instructions against what every pass must leave: each value has memory, and what is read has been written.
+func (g *graph) check() error {
+	written := map[*Buffer]bool{}
+	for i, in := range g.instrs {
+		var err error
+		eachValue(in.Args, func(v *aten.Value) {
+			if v.T != nil {
+				return
+			}
+			b := bufferOf(v)
+			switch {
+			case b == nil:
+				err = fmt.Errorf("instruction %d (%s) has an argument without memory", i, in.Op.Name())
+			case (b.Kind == Temp || b.Kind == Output) && !written[b] && b.Bytes > 0 && !writes(in, b):
+				err = fmt.Errorf("instruction %d (%s) reads a buffer that nothing has written", i, in.Op.Name())
+			}
+		})
+		if err != nil {
+			return err
+		}
+		for _, o := range in.Outs {
+			if o != nil {
+				written[bufferOf(o)] = true
+			}
+		}
+	}
+	for _, o := range g.outputs {
+		if o != nil && o.T == nil && bufferOf(o).Kind == Output && bufferOf(o).Bytes > 0 && !written[bufferOf(o)] {
+			return fmt.Errorf("an output is never written")
+		}
+	}
+	return nil
+}
+
+func writes(in *Instr, b *Buffer) bool {
+	for _, o := range in.Outs {
+		if o != nil && bufferOf(o) == b {
+			return true
+		}
+	}
+	return false
+}
+
+// dropDead removes instructions whose results nobody uses.
+func (g *graph) dropDead() {
+	needed := map[*Buffer]bool{}
+	for _, b := range g.buffers {
+		if b.given || b.Kind == Input || b.Kind == State {
+			needed[b] = true
+		}
+	}
+	for i := len(g.instrs) - 1; i >= 0; i-- {
+		in := g.instrs[i]
+		use := len(in.Outs) == 0
+		for _, o := range in.Outs {
+			use = use || (o != nil && needed[bufferOf(o)])
+		}
+		if !use {
+			g.remove(i)
+			continue
+		}
+		eachValue(in.Args, func(v *aten.Value) {
+			if v.T == nil {
+				needed[bufferOf(v)] = true
+			}
+		})
+	}
+}
