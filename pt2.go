@@ -20,6 +20,7 @@ import (
 	"github.com/pt2go/pt2/internal/pool"
 	"github.com/pt2go/pt2/interp"
 	"github.com/pt2go/pt2/loader"
+	"github.com/pt2go/pt2/plan"
 	"github.com/pt2go/pt2/tensor"
 )
 
@@ -91,6 +92,20 @@ func WithoutGuards() Option {
 // WithEager turns planned mode off: every call goes node by node.
 func WithEager() Option {
 	return func(c *config) error { c.interp.Eager = true; return nil }
+}
+
+// WithoutPasses leaves out passes of the planner by name, such as "pointwise"; package plan lists them. It is for finding out which
+// pass is at fault, or what it brings.
+func WithoutPasses(names ...string) Option {
+	return func(c *config) error {
+		for _, n := range names {
+			if !plan.HasPass(n) {
+				return fmt.Errorf("pt2: WithoutPasses: there is no pass %q", n)
+			}
+		}
+		c.interp.WithoutPasses = append(c.interp.WithoutPasses, names...)
+		return nil
+	}
 }
 
 // WithSeed starts the model's random number generator as torch.manual_seed does; the default seed is 0.
@@ -187,6 +202,10 @@ func (m *Model) Close() error {
 
 // Program is the exported program behind the model.
 func (m *Model) Program() *export.Program { return m.module.Program() }
+
+// Plan compiles the program for inputs like these, as Run does on its first call with such sizes; see [plan.Plan]. It is nil if the
+// program cannot be planned for them.
+func (m *Model) Plan(inputs ...any) (*plan.Plan, error) { return m.module.Plan(inputs...) }
 
 // ExtraFiles are the archive's extra files by name.
 func (m *Model) ExtraFiles() map[string]string {

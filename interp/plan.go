@@ -186,6 +186,24 @@ func (m *Module) compile(p *planned, st *state, in []any) error {
 	return err
 }
 
+// Plan compiles the program for inputs like these, as [Module.Run] does on its first call with such sizes. It is nil if the program
+// cannot be planned for them, for instance because shapes depend on data.
+func (m *Module) Plan(inputs ...any) (*plan.Plan, error) {
+	in, err := normalize(inputs)
+	if err != nil {
+		return nil, err
+	}
+	if len(in) != len(m.users) {
+		return nil, fmt.Errorf("interp: the program takes %d inputs, got %d", len(m.users), len(in))
+	}
+	if m.random {
+		return nil, nil
+	}
+	p, st := m.shared.get(planKey(in)), m.state.Load()
+	p.once.Do(func() { p.err = m.compile(p, st, in) })
+	return p.plan, p.err
+}
+
 // record runs the program through r. outputs receives the tensors that the caller gets, user the other outputs.
 func (m *Module) record(r *plan.Recorder, st *state, in []any, outputs *[]*aten.Value, user *[]any) error {
 	run := &runner{ctx: context.Background(), build: aten.NewBuild(r, m.reg)}

@@ -31,29 +31,29 @@ func (p *Plan) liveness() {
 	}
 }
 
-// overwritable lists the arguments whose memory an instruction's first output may take over, element for element: those of
-// element-by-element operators, and those that a fused operator adds at the end.
+// overwritable lists the arguments whose memory an instruction's first output may take over, element for element: the first of
+// element-by-element operators, whose kernels serve the in-place forms too, and what fused operators say.
 func overwritable(in *Instr) []*aten.Value {
-	var l []*aten.Value
-	add := func(x any) {
-		switch x := x.(type) {
-		case *aten.Value:
-			if x != nil {
-				l = append(l, x)
-			}
-		case []*aten.Value:
-			l = append(l, x...)
-		}
+	if len(in.Outs) != 1 || in.Outs[0] == nil {
+		return nil
 	}
-	switch {
-	case len(in.Outs) != 1 || in.Outs[0] == nil:
-	case in.Op.Tags&aten.Pointwise != 0:
-		for _, x := range in.Args.V {
-			add(x)
-		}
+	if f := fusedOps[in.Op]; f != nil {
+		return f.overwritable(in.Args)
 	}
-	return l
+	if v, ok := in.Args.V[0].(*aten.Value); ok && in.Op.Tags&aten.Pointwise != 0 {
+		return []*aten.Value{v}
+	}
+	return nil
 }
+
+// fused is what the planner knows of an operator of its own.
+type fused struct {
+	// overwritable lists arguments that the kernel reads, at each place, before it writes the output there.
+	overwritable func(a *aten.Args) []*aten.Value
+}
+
+// fusedOps has the planner's own operators that are more than their kernel.
+var fusedOps = map[*aten.Op]*fused{}
 
 // canOverwrite reports that in may write its output over the argument's memory: both have one layout, and no other argument looks at
 // that memory in another way.

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/pt2go/pt2/aten"
 )
@@ -21,6 +22,11 @@ func Passes() []Pass { return passes }
 
 var passes = []Pass{
 	{Name: "dead-code", Doc: "drops instructions whose results nobody uses", run: (*graph).dropDead},
+}
+
+// HasPass reports whether there is a pass of that name.
+func HasPass(name string) bool {
+	return slices.ContainsFunc(passes, func(p Pass) bool { return p.Name == name })
 }
 
 // optimize runs the passes.

@@ -16,7 +16,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pt2go/pt2"
-	"github.com/pt2go/pt2/interp"
 	"github.com/pt2go/pt2/tensor"
 )
 
@@ -74,12 +73,7 @@ func (b *bench) load() error {
 		return err
 	}
 	b.m = m
-	if b.inputs != "" {
-		b.in, err = loadInputs(b.inputs, m)
-	} else {
-		b.in, err = interp.ExampleLeaves(m.Program())
-	}
-	if err != nil {
+	if b.in, err = inputsOf(b.inputs, m); err != nil {
 		return err
 	}
 	if b.first, err = m.Run(context.Background(), b.in...); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pt2go/pt2"
 	"github.com/pt2go/pt2/aten"
 	"github.com/pt2go/pt2/export"
 	"github.com/pt2go/pt2/interp"
@@ -19,6 +20,9 @@ import (
 type inspectFlags struct {
 	name                                          string
 	graph, signature, ops, weights, files, asJSON bool
+	plan                                          bool
+	without                                       []string
+	inputs                                        string
 }
 
 func newInspectCommand() *cobra.Command {
@@ -30,6 +34,7 @@ func newInspectCommand() *cobra.Command {
 		Example: `  pt2 inspect model.pt2
   pt2 inspect model.pt2 --ops          operators, and whether each can run here
   pt2 inspect model.pt2 --graph        the graph, node by node
+  pt2 inspect model.pt2 --plan         what runs: fused kernels, and where their results lie
   pt2 inspect model.pt2 --json         everything for a program to read`,
 		Args: exactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return inspect(args[0], &f, c.OutOrStdout()) },
@@ -41,6 +46,9 @@ func newInspectCommand() *cobra.Command {
 	fl.BoolVar(&f.ops, "ops", false, "list operators and how each would run")
 	fl.BoolVar(&f.weights, "weights", false, "list weights, buffers and constants")
 	fl.BoolVar(&f.files, "files", false, "list the archive's records")
+	fl.BoolVar(&f.plan, "plan", false, "print the plan for the example inputs, or those of --inputs")
+	fl.StringVar(&f.inputs, "inputs", "", "file with inputs, for --plan")
+	fl.StringSliceVar(&f.without, "without-pass", nil, "passes of the planner to leave out, for --plan")
 	fl.BoolVar(&f.asJSON, "json", false, "print everything as JSON")
 	return c
 }
@@ -53,6 +61,9 @@ func inspect(path string, f *inspectFlags, w io.Writer) error {
 	defer c.Close()
 	if f.files {
 		return listFiles(c, w)
+	}
+	if f.plan {
+		return printPlan(path, f, w)
 	}
 	p, err := c.Program(f.name)
 	if err != nil {
@@ -73,6 +84,36 @@ func inspect(path string, f *inspectFlags, w io.Writer) error {
 		return summarize(c, p, w)
 	}
 	return nil
+}
+
+func printPlan(path string, f *inspectFlags, w io.Writer) error {
+	m, err := pt2.Load(path, pt2.WithProgram(f.name), pt2.WithoutPasses(f.without...))
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	in, err := inputsOf(f.inputs, m)
+	if err != nil {
+		return err
+	}
+	p, err := m.Plan(in...)
+	if err != nil {
+		return err
+	}
+	if p == nil {
+		_, err = fmt.Fprintln(w, "no plan: sizes or control flow depend on data, or random numbers are drawn; the program runs node by node")
+		return err
+	}
+	_, err = io.WriteString(w, p.String())
+	return err
+}
+
+// inputsOf reads the inputs from a file; without one they are the archive's example inputs.
+func inputsOf(file string, m *pt2.Model) ([]any, error) {
+	if file != "" {
+		return loadInputs(file, m)
+	}
+	return interp.ExampleLeaves(m.Program())
 }
 
 func listFiles(c *loader.Contents, w io.Writer) error {
