@@ -172,28 +172,30 @@ func shapeConv(a *Args) []Meta {
 	return []Meta{m}
 }
 
-// convSpec is a convolution brought to three spatial dimensions.
-func convSpec(k *Kernel, x, w, out *tensor.Tensor) cpu.Conv {
+// ConvSpec brings a convolution to three spatial dimensions: the arguments of aten.convolution and its result.
+func ConvSpec(a *Args, out *Meta) cpu.Conv {
+	x, w := a.Tensor(0), a.Tensor(1)
 	n := w.Dim() - 2
-	three := func(v []int64, fill int64) (r [3]int) {
+	three := func(v []symbolic.Int, fill int) (r [3]int) {
 		for i := range 3 {
-			r[i] = int(fill)
+			r[i] = fill
 			if j := i - (3 - n); j >= 0 {
-				r[i] = int(v[j])
+				r[i] = int(v[j].Int64())
 			}
 		}
 		return r
 	}
-	one := func(i int) []int64 {
-		v := nth(k.Ints(i), n)
-		return Int64s(v)
+	return cpu.Conv{
+		N: int(x.Sizes[0].Int64()), In: int(x.Sizes[1].Int64()), Out: int(out.Sizes[1].Int64()), Groups: int(a.I64(8)),
+		Size: three(x.Sizes[2:], 1), Kernel: three(w.Sizes[2:], 1), OutSize: three(out.Sizes[2:], 1),
+		Stride: three(nth(a.Ints(3), n), 1), Pad: three(nth(a.Ints(4), n), 0), Dilation: three(nth(a.Ints(5), n), 1),
 	}
-	c := cpu.Conv{
-		N: int(x.Sizes()[0]), In: int(x.Sizes()[1]), Out: int(out.Sizes()[1]), Groups: int(k.I64(8)),
-		Size: three(x.Sizes()[2:], 1), Kernel: three(w.Sizes()[2:], 1), OutSize: three(out.Sizes()[2:], 1),
-		Stride: three(one(3), 1), Pad: three(one(4), 0), Dilation: three(one(5), 1),
-	}
-	return c
+}
+
+// specOf is [ConvSpec] of a kernel's call.
+func specOf(k *Kernel) cpu.Conv {
+	m := MetaOf(k.Out[0])
+	return ConvSpec(k.Args, &m)
 }
 
 func convKernel(k *Kernel) {
@@ -213,7 +215,7 @@ func convKernel(k *Kernel) {
 		if dt != tensor.Float32 || !out.IsContiguous() {
 			dst = tensor.New(tensor.Float32, out.Sizes()...)
 		}
-		c := convSpec(k, x, w, out)
+		c := specOf(k)
 		if k.Bool(6) {
 			c.TransposedF32(k.Pool, tensor.Contiguous[float32](x), tensor.Contiguous[float32](w), bias, tensor.Contiguous[float32](dst))
 		} else {
@@ -240,7 +242,7 @@ func convGeneric[T float64 | complex128 | int64](k *Kernel, dt tensor.DType) {
 		bias = tensor.Contiguous[T](k.as(b, dt))
 	}
 	dst := tensor.New(dt, out.Sizes()...)
-	c := convSpec(k, x, w, out)
+	c := specOf(k)
 	if k.Bool(6) {
 		cpu.ConvTransposed(&c, tensor.Contiguous[T](x), tensor.Contiguous[T](w), bias, tensor.Contiguous[T](dst))
 	} else {

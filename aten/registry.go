@@ -68,6 +68,7 @@ type Op struct {
 
 	schema   *FuncSchema
 	defaults []any
+	body     func(a *Args) *Body
 	derived  string // how the entry came about, "" for a declared one
 }
 
@@ -147,6 +148,13 @@ var builtin = sync.OnceValue(func() *Registry {
 	r, err := NewRegistry(nil, ops...)
 	if err != nil {
 		panic(err) // a declared entry is malformed: every test finds this
+	}
+	for name, f := range bodies {
+		op := r.ops[name]
+		if op == nil || op.CPU == nil {
+			panic("aten: a body for " + name + ", which has no kernel")
+		}
+		op.body = f
 	}
 	return r
 })

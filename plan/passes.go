@@ -15,18 +15,38 @@ type Pass struct {
 	// After lists passes that must have run before, each with the reason.
 	After map[string]string
 	run   func(g *graph)
+	// required passes cannot be left out: what earlier ones made does not run without them.
+	required bool
 }
 
 // Passes lists the passes in the order in which they run. Each can be left out by its name, see [Options].
 func Passes() []Pass { return passes }
 
-var passes = []Pass{
-	{Name: "dead-code", Doc: "drops instructions whose results nobody uses", run: (*graph).dropDead},
+var passes []Pass
+
+// The table refers to passes that look themselves up in it, hence init.
+func init() {
+	passes = []Pass{
+		{Name: "dead-code", Doc: "drops instructions whose results nobody uses", run: (*graph).dropDead},
+		{Name: "convolution", Doc: "convolutions with constant weights become the planner's own, with channels last", run: (*graph).lowerConvolutions},
+		{Name: "linear", Doc: "products with constant matrices become the planner's own", run: (*graph).lowerLinear},
+		{Name: "batch-norm", Doc: "batch norms go into the weights before them, or become a multiply-add by channel", run: (*graph).foldBatchNorm,
+			After: map[string]string{"convolution": "its products take the factors", "linear": "its products take the factors"}},
+		{Name: "epilogue", Doc: "bias, residual and activation go into the product before them", run: (*graph).fuseEpilogues,
+			After: map[string]string{"batch-norm": "a norm is linear, so it has to come before an activation"}},
+		{Name: "pointwise", Doc: "element-by-element instructions become programs that run block by block in the cache", run: (*graph).fusePointwise,
+			After: map[string]string{"epilogue": "what a product can do at its end costs no pass over memory"}},
+		{Name: "pack", Doc: "constant weights are put in the order in which kernels read them", run: (*graph).packWeights,
+			After: map[string]string{"epilogue": "factors of columns are multiplied into the weights"}, required: true},
+	}
 }
+
+// inPlacePass is the name of what [Plan.inPlace] does; it is no step over instructions, but can be left out as one.
+const inPlacePass = "in-place"
 
 // HasPass reports whether there is a pass of that name.
 func HasPass(name string) bool {
-	return slices.ContainsFunc(passes, func(p Pass) bool { return p.Name == name })
+	return name == inPlacePass || slices.ContainsFunc(passes, func(p Pass) bool { return p.Name == name && !p.required })
 }
 
 // optimize runs the passes.
@@ -38,7 +58,7 @@ func (g *graph) optimize() error {
 	}
 	g.analyze()
 	for _, p := range passes {
-		if !g.enabled(p.Name) {
+		if !g.enabled(p.Name) && !p.required {
 			continue
 		}
 		p.run(g)

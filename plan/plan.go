@@ -121,7 +121,7 @@ func (r *Recorder) Finish(outputs, exact []*aten.Value, opts Options) (*Plan, er
 	}
 	p := &Plan{instrs: g.instrs, buffers: g.buffers, outputs: g.outputs}
 	p.liveness()
-	if g.enabled("in-place") {
+	if g.enabled(inPlacePass) {
 		p.inPlace()
 	}
 	p.place()

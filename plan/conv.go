@@ -1,0 +1,187 @@
+package plan
+
+import (
+	"fmt"
+
+	"github.com/pt2go/pt2/aten"
+	"github.com/pt2go/pt2/kernels/cpu"
+	"github.com/pt2go/pt2/tensor"
+)
+
+// convOp is a convolution with channels last, a packed weight and an epilogue.
+var convOp = internal(&aten.Op{
+	Schema: "plan::conv(Tensor x, Tensor? residual, Conv conv) -> Tensor",
+	Shape:  func(a *aten.Args) []aten.Meta { return nil },
+	CPU: func(k *aten.Kernel) {
+		c := k.V[2].(*conv)
+		x, out := tensor.Data[float32](k.T(0)), tensor.Data[float32](k.Out[0])
+		if c.transposed {
+			cpu.TransposedNHWC(k.Pool, &c.Conv, c.packed, x, out, c.kernel(k.OptT(1)))
+			return
+		}
+		cpu.ConvNHWC(k.Pool, &c.Conv, c.packed, x, out, c.kernel(k.OptT(1)))
+	},
+})
+
+func init() { fusedOps[convOp] = &fused{overwritable: residualOverwritable} }
+
+// conv describes a convolution instruction.
+type conv struct {
+	cpu.Conv
+	epilogue
+	transposed bool
+	weight     *aten.Value
+	packed     *cpu.PackedConv
+}
+
+// String is "3x3 64->128 /2 relu".
+func (c *conv) String() string {
+	s := fmt.Sprintf("%s %d->%d", spatial(c.Kernel), c.In, c.Out)
+	if c.transposed {
+		s = "transposed " + s
+	}
+	if c.Groups > 1 {
+		s += fmt.Sprintf(" groups %d", c.Groups)
+	}
+	if c.Stride != [3]int{1, 1, 1} {
+		s += " /" + spatial(c.Stride)
+	}
+	if c.Dilation != [3]int{1, 1, 1} {
+		s += " dilation " + spatial(c.Dilation)
+	}
+	if t := c.text(); t != "" {
+		s += " " + t
+	}
+	return s
+}
+
+func spatial(v [3]int) string {
+	if v[0] == 1 {
+		return fmt.Sprintf("%dx%d", v[1], v[2])
+	}
+	return fmt.Sprintf("%dx%dx%d", v[0], v[1], v[2])
+}
+
+// lowerConvolutions is the pass that makes convolutions with constant float32 weights the planner's own.
+func (g *graph) lowerConvolutions() {
+	copies := map[*Buffer]*aten.Value{}
+	for i, in := range g.instrs {
+		if in.Op.Name() != "aten.convolution.default" {
+			continue
+		}
+		x, w, bias, out := in.Args.Tensor(0), in.Args.Tensor(1), in.Args.OptTensor(2), in.Outs[0]
+		if w.T == nil || w.DType != tensor.Float32 || (bias != nil && bias.T == nil) || x.T != nil && x.Conj || out.Numel().Int64() == 0 {
+			continue
+		}
+		if !covers(out) || !lastIsC(out) {
+			continue
+		}
+		c := &conv{Conv: aten.ConvSpec(in.Args, &out.Meta), transposed: in.Args.Bool(6), weight: w}
+		c.cols = c.Out
+		if bias != nil {
+			c.bias = floats(bias)
+		}
+		in = &Instr{Op: convOp, Args: &aten.Args{Op: convOp, V: []any{g.lastC(x, i, copies), nil, c}}, Outs: in.Outs}
+		g.set(i, in)
+	}
+}
+
+// lastIsC reports that v lies in memory as [N, ..., C] without gaps.
+func lastIsC(v *aten.Value) bool {
+	want := channelsLast(v.Sizes)
+	for d, s := range v.Sizes {
+		if s.Int64() > 1 && !v.Strides[d].Eq(want[d]) {
+			return false
+		}
+	}
+	return true
+}
+
+// lastC gives x with channels last: x itself, or a copy made before instruction i.
+func (g *graph) lastC(x *aten.Value, i int, copies map[*Buffer]*aten.Value) *aten.Value {
+	if lastIsC(x) && !x.Conj && !x.Neg {
+		return x
+	}
+	var b *Buffer
+	if x.T == nil {
+		b = bufferOf(x)
+		if c := copies[b]; c != nil && covers(x) && len(b.writers) == 1 && aten.SameSizes(c.Sizes, x.Sizes) {
+			return c
+		}
+	}
+	m := x.Meta
+	m.Strides = channelsLast(x.Sizes)
+	c := g.fresh(m)
+	g.insert(i, &Instr{Op: copyOp, Args: &aten.Args{Op: copyOp, V: []any{x}}, Outs: []*aten.Value{c}})
+	if b != nil && covers(x) {
+		copies[b] = c
+	}
+	return c
+}
+
+// floats gives the numbers of a constant vector as float32.
+func floats(v *aten.Value) []float32 {
+	f := make([]float32, v.T.Numel())
+	for i := range f {
+		f[i] = float32(v.T.Float(int64(i)))
+	}
+	return f
+}
+
+// packConvolutions is the pass that puts weights in the order of the kernels, scaled by what was folded into them.
+func (g *graph) packWeights() {
+	for _, in := range g.instrs {
+		switch in.Op {
+		case convOp:
+			g.packConv(in.Args.V[2].(*conv))
+		case linearOp:
+			g.packLinear(in.Args.V[2].(*linear))
+		}
+	}
+}
+
+func (g *graph) packConv(c *conv) {
+	kind := fmt.Sprintf("conv %v %t %s", c.Conv, c.transposed, c.how)
+	c.packed = g.opts.Cache.get(kind, func() any {
+		w := contiguous(c.weight)
+		if c.scale != nil {
+			w = c.scaled(w)
+		}
+		if c.transposed {
+			return cpu.PackTransposed(&c.Conv, w)
+		}
+		return cpu.PackConv(&c.Conv, w)
+	}, append([]*aten.Value{c.weight}, c.consts...)...).(*cpu.PackedConv)
+}
+
+// scaled multiplies the filters of each output channel. w is [Out, In/Groups, kernel], or [In, Out/Groups, kernel] if transposed.
+func (c *conv) scaled(w []float32) []float32 {
+	r := make([]float32, len(w))
+	if !c.transposed {
+		per := len(w) / c.Out
+		for o, s := range c.scale {
+			cpu.MulScalarF32(r[o*per:(o+1)*per], w[o*per:(o+1)*per], s)
+		}
+		return r
+	}
+	outG, inG := c.Out/c.Groups, c.In/c.Groups
+	per := len(w) / (c.In * outG)
+	for i := range c.In {
+		for o := range outG {
+			at := (i*outG + o) * per
+			cpu.MulScalarF32(r[at:at+per], w[at:at+per], c.scale[i/inG*outG+o])
+		}
+	}
+	return r
+}
+
+// contiguous gives the elements of a float32 constant in row-major order, copied only if they lie otherwise.
+func contiguous(v *aten.Value) []float32 {
+	t := v.T
+	if !t.IsContiguous() || t.IsNeg() {
+		c := tensor.New(tensor.Float32, t.Sizes()...)
+		aten.Copy(nil, c, t)
+		t = c
+	}
+	return tensor.Contiguous[float32](t)
+}

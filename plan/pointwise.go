@@ -1,0 +1,590 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/pt2go/pt2/aten"
+	"github.com/pt2go/pt2/kernels/cpu"
+	"github.com/pt2go/pt2/tensor"
+)
+
+// pointwiseOp computes a program of element-by-element functions block by block, so that what passes between them stays in the cache.
+var pointwiseOp = internal(&aten.Op{
+	Schema: "plan::pointwise(Tensor[] x, Program program) -> Tensor",
+	Shape:  func(a *aten.Args) []aten.Meta { return nil },
+	CPU:    func(k *aten.Kernel) { k.V[1].(*program).run(k) },
+})
+
+func init() {
+	fusedOps[pointwiseOp] = &fused{overwritable: func(a *aten.Args) []*aten.Value {
+		p := a.V[1].(*program)
+		var l []*aten.Value
+		for i, v := range a.Tensors(0) {
+			if p.ins[i].full {
+				l = append(l, v)
+			}
+		}
+		return l
+	}}
+}
+
+// program is a list of steps over float32 registers of one block each. The first registers are the operands.
+type program struct {
+	steps []step
+	ins   []operand
+	sizes []int // the result's elements in memory order as a space of some dimensions, innermost first
+	n     int   // elements
+	block int   // elements computed at once
+	temps int   // registers beside the operands'
+	out   tensor.DType
+}
+
+// step is one function: register dst = body(registers in).
+type step struct {
+	body *aten.Body
+	in   []int
+	dst  int // -1: the result
+	// dtype is what PyTorch stores the step's result in: 16-bit floats are rounded after each step.
+	dtype tensor.DType
+}
+
+// operand is an input in the result's memory order.
+type operand struct {
+	dtype   tensor.DType
+	full    bool  // element i of memory belongs to element i of the result
+	repeats bool  // every block of whole periods is alike
+	strides []int // by dimension of the space
+}
+
+// String lists the steps: "t0 = mul(x0, x1), sigmoid(t0)".
+func (p *program) String() string {
+	var b strings.Builder
+	name := func(r int) string {
+		if r < len(p.ins) {
+			return fmt.Sprintf("x%d", r)
+		}
+		return fmt.Sprintf("t%d", r-len(p.ins))
+	}
+	for i, s := range p.steps {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		if s.dst >= 0 {
+			b.WriteString(name(s.dst) + " = ")
+		}
+		b.WriteString(s.body.Kind + "(")
+		for j, r := range s.in {
+			if j > 0 {
+				b.WriteString(", ")
+			}
+			b.WriteString(name(r))
+		}
+		if strings.HasSuffix(s.body.Kind, "_c") || s.body.C != 0 {
+			fmt.Fprintf(&b, ", %g", s.body.C)
+		}
+		b.WriteByte(')')
+	}
+	return "{" + b.String() + "}"
+}
+
+// pointBlock is how many elements of a register are computed at once: a handful of registers stay in the first-level cache.
+const pointBlock = 1024
+
+// node is a step of an expression that passes build: operands are nodes, or inputs counted from -1 down.
+type node struct {
+	body  *aten.Body
+	in    []int
+	dtype tensor.DType
+}
+
+// expression is a pointwise instruction before its program is made: the last node is the result.
+type expression struct {
+	ins   []*aten.Value
+	nodes []node
+}
+
+func floatDType(dt tensor.DType) bool { return dt == tensor.Float32 || dt.IsReduced() }
+
+// expressionOf is in as an expression; nil if it cannot run as a program.
+func expressionOf(in *Instr) *expression {
+	if in.Op == pointwiseOp {
+		e, _ := in.Args.V[1].(*expression)
+		return e
+	}
+	if len(in.Outs) != 1 || in.Outs[0] == nil || in.zero {
+		return nil
+	}
+	out := in.Outs[0]
+	if !covers(out) || !floatDType(out.DType) || out.Numel().Int64() == 0 {
+		return nil
+	}
+	b := in.Op.Body(in.Args)
+	if b == nil {
+		return nil
+	}
+	return newExpression(b, out)
+}
+
+func newExpression(b *aten.Body, out *aten.Value) *expression {
+	e := &expression{}
+	n := node{body: b, dtype: out.DType}
+	for _, v := range b.Ins {
+		if !floatDType(v.DType) || v.Conj || v.Neg {
+			return nil
+		}
+		st := broadcastStrides(v, out)
+		if d := innermost(out); d >= 0 && st[d] > 1 {
+			return nil // a gather: the operator's own kernel does that better
+		}
+		if b.Kind == "copy" && !sameLayout(v, out) {
+			return nil // a transposition
+		}
+		n.in = append(n.in, e.input(v))
+	}
+	e.nodes = []node{n}
+	return e
+}
+
+// input gives the reference to v, which is added if it is new.
+func (e *expression) input(v *aten.Value) int {
+	for i, x := range e.ins {
+		if sameValue(x, v) {
+			return -1 - i
+		}
+	}
+	e.ins = append(e.ins, v)
+	return -len(e.ins)
+}
+
+// sameValue reports that two values look at the same elements in the same way.
+func sameValue(a, b *aten.Value) bool {
+	if a == b {
+		return true
+	}
+	if a.DType != b.DType || !sameLayout(a, b) || a.Conj != b.Conj || a.Neg != b.Neg {
+		return false
+	}
+	if a.T != nil || b.T != nil {
+		return a.T != nil && b.T != nil && a.T.Storage() == b.T.Storage() && a.T.Offset() == b.T.Offset()
+	}
+	return bufferOf(a) == bufferOf(b) && a.Offset.Eq(b.Offset)
+}
+
+// broadcastStrides gives v's stride along each dimension of out, 0 where v is repeated.
+func broadcastStrides(v, out *aten.Value) []int64 {
+	st := make([]int64, out.Dim())
+	for d := range st {
+		k := d - (out.Dim() - v.Dim())
+		if k >= 0 && v.Sizes[k].Int64() != 1 {
+			st[d] = v.Strides[k].Int64()
+		}
+	}
+	return st
+}
+
+// memoryOrder lists the dimensions of a dense value that have more than one element, innermost first.
+func memoryOrder(v *aten.Value) []int {
+	var dims []int
+	for d, s := range v.Sizes {
+		if s.Int64() > 1 {
+			dims = append(dims, d)
+		}
+	}
+	slices.SortStableFunc(dims, func(a, b int) int { return int(v.Strides[a].Int64() - v.Strides[b].Int64()) })
+	return dims
+}
+
+func innermost(v *aten.Value) int {
+	if dims := memoryOrder(v); len(dims) > 0 {
+		return dims[0]
+	}
+	return -1
+}
+
+// aligned reports that v has out's sizes and order in memory, without gaps: element for element the same walk.
+func aligned(v, out *aten.Value) bool { return sameLayout(v, out) }
+
+// simple reports that every operand is aligned with the result or one number, so that the result's sizes do not matter.
+func (e *expression) simple(out *aten.Value) bool {
+	for _, v := range e.ins {
+		if !aligned(v, out) && v.Numel().Int64() != 1 {
+			return false
+		}
+	}
+	return true
+}
+
+// fusePointwise is the pass that joins element-by-element instructions: each is made an expression, which takes in the expressions that
+// compute its operands where nobody else wants those.
+func (g *graph) fusePointwise() {
+	for i, in := range g.instrs {
+		if in == nil || in.Op == pointwiseOp {
+			continue
+		}
+		e := expressionOf(in)
+		if e == nil {
+			continue
+		}
+		g.set(i, pointwiseInstr(e, in.Outs[0]))
+		for g.takeIn(i) {
+		}
+	}
+	g.lowerPointwise()
+}
+
+func pointwiseInstr(e *expression, out *aten.Value) *Instr {
+	return &Instr{Op: pointwiseOp, Args: &aten.Args{Op: pointwiseOp, V: []any{e.ins, e}}, Outs: []*aten.Value{out}}
+}
+
+// Bounds of one program.
+const (
+	maxOperands = 8
+	maxSteps    = 24
+)
+
+// takeIn merges one operand's expression into the expression at i.
+func (g *graph) takeIn(i int) bool {
+	e := expressionOf(g.instrs[i])
+	out := g.instrs[i].Outs[0]
+	for k, v := range e.ins {
+		q, qout := g.producer(v)
+		if q < 0 || q == i || bufferOf(v).given {
+			continue
+		}
+		p := expressionOf(g.instrs[q])
+		if p == nil || len(p.nodes)+len(e.nodes) > maxSteps || len(p.ins)+len(e.ins) > maxOperands || !aligned(v, out) {
+			continue
+		}
+		if !aligned(v, qout) && !p.simple(qout) {
+			continue
+		}
+		only := true
+		for _, r := range bufferOf(v).readers {
+			only = only && r == i
+		}
+		if !only || len(reads(g.instrs[i], bufferOf(v))) != 1 || !g.movable(q, i) {
+			continue
+		}
+		g.remove(q)
+		g.set(i, pointwiseInstr(merge(e, k, p), out))
+		return true
+	}
+	return false
+}
+
+// merge puts p in the place of e's input k.
+func merge(e *expression, k int, p *expression) *expression {
+	m := &expression{}
+	for _, n := range p.nodes {
+		c := n
+		c.in = slices.Clone(n.in)
+		for j, r := range n.in {
+			if r < 0 {
+				c.in[j] = m.input(p.ins[-1-r])
+			}
+		}
+		m.nodes = append(m.nodes, c)
+	}
+	last := len(m.nodes) - 1
+	for _, n := range e.nodes {
+		c := n
+		c.in = slices.Clone(n.in)
+		for j, r := range n.in {
+			switch {
+			case r == -1-k:
+				c.in[j] = last
+			case r < 0:
+				c.in[j] = m.input(e.ins[-1-r])
+			default:
+				c.in[j] = r + last + 1
+			}
+		}
+		m.nodes = append(m.nodes, c)
+	}
+	return m
+}
+
+// lowerPointwise makes the programs.
+func (g *graph) lowerPointwise() {
+	for i, in := range g.instrs {
+		if in == nil || in.Op != pointwiseOp {
+			continue
+		}
+		if e, ok := in.Args.V[1].(*expression); ok {
+			g.set(i, &Instr{Op: pointwiseOp, Args: &aten.Args{Op: pointwiseOp, V: []any{e.ins, e.lower(in.Outs[0])}}, Outs: in.Outs})
+		}
+	}
+}
+
+// lower makes the program of an expression whose result is out.
+func (e *expression) lower(out *aten.Value) *program {
+	p := &program{out: out.DType, n: int(out.Numel().Int64())}
+	p.space(e, out)
+	p.block = pointBlock
+	if period := p.period(); period > 0 && period <= 4*pointBlock {
+		p.block = max(1, pointBlock/period) * period
+	}
+	for i := range p.ins {
+		o := &p.ins[i]
+		o.repeats = !o.full && p.repeats(o)
+	}
+	p.assign(e)
+	return p
+}
+
+// space finds the dimensions that all operands share, merging those that all walk evenly.
+func (p *program) space(e *expression, out *aten.Value) {
+	strides := make([][]int64, len(e.ins))
+	for i, v := range e.ins {
+		o := operand{dtype: v.DType, full: aligned(v, out) || v.Numel().Int64() == 1 && p.n == 1}
+		p.ins = append(p.ins, o)
+		if v.Numel().Int64() != 1 || !o.full {
+			strides[i] = broadcastStridesOf(v, out)
+		} else {
+			strides[i] = make([]int64, out.Dim())
+		}
+	}
+	for _, d := range memoryOrder(out) {
+		size := int(out.Sizes[d].Int64())
+		last := len(p.sizes) - 1
+		even := last >= 0
+		for i := range p.ins {
+			even = even && strides[i][d] == int64(p.ins[i].strides[last]*p.sizes[last])
+		}
+		if even {
+			p.sizes[last] *= size
+			continue
+		}
+		p.sizes = append(p.sizes, size)
+		for i := range p.ins {
+			p.ins[i].strides = append(p.ins[i].strides, int(strides[i][d]))
+		}
+	}
+	if len(p.sizes) == 0 {
+		p.sizes = []int{1}
+		for i := range p.ins {
+			p.ins[i].strides = []int{0}
+		}
+	}
+}
+
+// broadcastStridesOf is [broadcastStrides] for operands of other sizes that are one number or aligned in memory.
+func broadcastStridesOf(v, out *aten.Value) []int64 {
+	if v.Numel().Int64() == 1 {
+		return make([]int64, out.Dim())
+	}
+	return broadcastStrides(v, out)
+}
+
+// period is the length after which the operands of the innermost dimension repeat, 0 if there are none or they differ.
+func (p *program) period() int {
+	for i := range p.ins {
+		if o := &p.ins[i]; !o.full && o.strides[0] == 1 && len(p.sizes) > 1 && o.strides[1] == 0 {
+			return p.sizes[0]
+		}
+	}
+	return 0
+}
+
+// repeats reports that blocks, which begin at multiples of p.block, all look alike to o.
+func (p *program) repeats(o *operand) bool {
+	period := 1
+	for d, s := range o.strides {
+		if s != 0 {
+			period = 1
+			for _, n := range p.sizes[:d+1] {
+				period *= n
+			}
+		}
+	}
+	return p.block%period == 0
+}
+
+// assign orders the steps, and gives each a register that is free.
+func (p *program) assign(e *expression) {
+	last := make([]int, len(e.nodes))
+	for i, n := range e.nodes {
+		for _, r := range n.in {
+			if r >= 0 {
+				last[r] = i
+			}
+		}
+	}
+	reg := make([]int, len(e.nodes))
+	var free []int
+	for i, n := range e.nodes {
+		s := step{body: n.body, dtype: n.dtype, dst: -1}
+		for _, r := range n.in {
+			if r < 0 {
+				s.in = append(s.in, -1-r)
+				continue
+			}
+			s.in = append(s.in, reg[r])
+			if last[r] == i && !slices.Contains(free, reg[r]) {
+				free = append(free, reg[r])
+			}
+		}
+		if i < len(e.nodes)-1 {
+			if len(free) == 0 {
+				free = append(free, len(p.ins)+p.temps)
+				p.temps++
+			}
+			s.dst, free = free[len(free)-1], free[:len(free)-1]
+			reg[i] = s.dst
+		}
+		p.steps = append(p.steps, s)
+	}
+}
+
+// blockState is one worker's memory.
+type blockState struct {
+	mem  []float32
+	half []uint16
+	regs [][]float32 // by register: what the steps read and write
+	own  [][]float32 // by operand: where it is gathered; nil where it is read in place
+	in   [][]float32 // the operands of one step
+}
+
+var blockStates = sync.Pool{New: func() any { return new(blockState) }}
+
+func (p *program) state() *blockState {
+	w := blockStates.Get().(*blockState)
+	regs := len(p.ins) + p.temps + 1
+	if n := regs * p.block; len(w.mem) < n {
+		w.mem = make([]float32, n)
+	}
+	if len(w.regs) < regs {
+		w.regs, w.own, w.in = make([][]float32, regs+8), make([][]float32, regs+8), make([][]float32, regs+8)
+	}
+	if len(w.half) < p.block {
+		w.half = make([]uint16, p.block)
+	}
+	for r := range regs {
+		w.own[r] = w.mem[r*p.block : (r+1)*p.block : (r+1)*p.block]
+	}
+	return w
+}
+
+// run computes the program. Operands and result are those of the plan's instruction.
+func (p *program) run(k *aten.Kernel) {
+	blocks := (p.n + p.block - 1) / p.block
+	if blocks == 1 || k.Pool.Size() == 1 {
+		p.blocks(k, 0, blocks)
+		return
+	}
+	k.Pool.ParallelFor(blocks, max(1, 32768/p.block), func(lo, hi int) { p.blocks(k, lo, hi) })
+}
+
+// blocks computes blocks [lo, hi).
+func (p *program) blocks(k *aten.Kernel, lo, hi int) {
+	w := p.state()
+	defer blockStates.Put(w)
+	ins := k.Tensors(0)
+	result := k.Out[0]
+	for b := lo; b < hi; b++ {
+		i0 := b * p.block
+		n := min(p.block, p.n-i0)
+		for j := range p.ins {
+			w.regs[j] = p.load(&p.ins[j], ins[j].T, w.own[j], w.half, i0, n, b == lo)
+		}
+		for t := range p.temps {
+			r := len(p.ins) + t
+			w.regs[r] = w.own[r][:n]
+		}
+		for s := range p.steps {
+			st := &p.steps[s]
+			in := w.in[:len(st.in)]
+			for j, r := range st.in {
+				in[j] = w.regs[r][:n]
+			}
+			switch {
+			case st.dst >= 0:
+				st.body.Run(w.regs[st.dst], in)
+				roundTo(st.dtype, w.regs[st.dst], w.half)
+			case p.out == tensor.Float32:
+				st.body.Run(tensor.Data[float32](result)[i0:i0+n:i0+n], in)
+			default:
+				dst := w.own[len(p.ins)+p.temps][:n]
+				st.body.Run(dst, in)
+				narrow(p.out, tensor.Data[uint16](result)[i0:i0+n], dst)
+			}
+		}
+	}
+}
+
+// roundTo rounds x to a 16-bit float type; other types pass.
+func roundTo(dt tensor.DType, x []float32, half []uint16) {
+	if dt.IsReduced() {
+		narrow(dt, half[:len(x)], x)
+		widen(dt, x, half[:len(x)])
+	}
+}
+
+func narrow(dt tensor.DType, dst []uint16, x []float32) {
+	if dt == tensor.BFloat16 {
+		cpu.F32ToBF16(dst, x)
+		return
+	}
+	cpu.F32ToF16(dst, x)
+}
+
+func widen(dt tensor.DType, dst []float32, x []uint16) {
+	if dt == tensor.BFloat16 {
+		cpu.BF16ToF32(dst, x)
+		return
+	}
+	cpu.F16ToF32(dst, x)
+}
+
+// load gives elements [i0, i0+n) of an operand: where they lie, or gathered into own. first is false if own holds an earlier block.
+func (p *program) load(o *operand, t *tensor.Tensor, own []float32, half []uint16, i0, n int, first bool) []float32 {
+	if o.full {
+		if o.dtype == tensor.Float32 {
+			return tensor.Data[float32](t)[i0 : i0+n : i0+n]
+		}
+		widen(o.dtype, own[:n], tensor.Data[uint16](t)[i0:i0+n])
+		return own[:n]
+	}
+	if o.repeats && !first {
+		return own[:n]
+	}
+	if o.dtype == tensor.Float32 {
+		gather(p, o, own[:n], tensor.Data[float32](t), i0)
+	} else {
+		gather(p, o, half[:n], tensor.Data[uint16](t), i0)
+		widen(o.dtype, own[:n], half[:n])
+	}
+	return own[:n]
+}
+
+// gather writes the operand's elements for places i0 and on of the result.
+func gather[T float32 | uint16](p *program, o *operand, dst, src []T, i0 int) {
+	inner, step := p.sizes[0], o.strides[0]
+	for done := 0; done < len(dst); {
+		at, rest := 0, (i0+done)/inner
+		x := (i0 + done) % inner
+		for d := 1; d < len(p.sizes); d++ {
+			at += rest % p.sizes[d] * o.strides[d]
+			rest /= p.sizes[d]
+		}
+		n := min(inner-x, len(dst)-done)
+		row := dst[done : done+n]
+		switch step {
+		case 1:
+			copy(row, src[at+x:])
+		case 0:
+			v := src[at]
+			for i := range row {
+				row[i] = v
+			}
+		default:
+			for i := range row {
+				row[i] = src[at+(x+i)*step]
+			}
+		}
+		done += n
+	}
+}
