@@ -81,12 +81,21 @@ func body2(kind string, a *Args, f func(d, x, y []float32)) *Body {
 	return &Body{Kind: kind, Ins: []*Value{a.Tensor(0), a.Tensor(1)}, Run: func(d []float32, in [][]float32) { f(d, in[0], in[1]) }}
 }
 
-// constantOf is the number that a value of one element holds, if it is known and v has no more dimensions than a number.
-func constantOf(v *Value) (c float64, ok bool) {
-	if v.T == nil || v.Dim() != 0 || v.DType.IsComplex() {
+// constantOf is the number that v holds, if it is known and v is no more than a number beside x. Beside 16-bit floats it is rounded to
+// their type, unless wide says that the operator keeps it in float32.
+func constantOf(v, x *Value, wide bool) (c float32, ok bool) {
+	if v.T == nil || v.Dim() != 0 || v.DType.IsComplex() || (x.Dim() == 0 && !v.Wrapped) {
 		return 0, false
 	}
-	return v.T.Float(0), true
+	c = float32(v.T.Float(0))
+	switch {
+	case wide && x.Dim() > 0:
+	case x.DType == tensor.BFloat16:
+		c = tensor.BF16ToF32(tensor.F32ToBF16(c))
+	case x.DType == tensor.Float16:
+		c = tensor.F16ToF32(tensor.F32ToF16(c))
+	}
+	return c, true
 }
 
 func bodyC(kind string, x *Value, c float32, f func(d, x []float32, c float32)) *Body {
@@ -98,15 +107,15 @@ func bodyC(kind string, x *Value, c float32, f func(d, x []float32, c float32)) 
 // addBody is x + sign*alpha*y.
 func addBody(x, y *Value, alpha Scalar, sign float32) *Body {
 	s := sign * float32(alpha.Float64())
-	if c, ok := constantOf(y); ok {
-		return bodyC("add_c", x, s*float32(c), cpu.AddScalarF32)
+	if c, ok := constantOf(y, x, false); ok {
+		return bodyC("add_c", x, s*c, cpu.AddScalarF32)
 	}
-	if c, ok := constantOf(x); ok {
+	if c, ok := constantOf(x, y, false); ok {
 		switch s {
 		case 1:
-			return bodyC("add_c", y, float32(c), cpu.AddScalarF32)
+			return bodyC("add_c", y, c, cpu.AddScalarF32)
 		case -1:
-			return bodyC("rsub_c", y, float32(c), cpu.RSubScalarF32)
+			return bodyC("rsub_c", y, c, cpu.RSubScalarF32)
 		}
 	}
 	two := []*Value{x, y}
@@ -120,21 +129,21 @@ func addBody(x, y *Value, alpha Scalar, sign float32) *Body {
 }
 
 func mulBody(x, y *Value) *Body {
-	if c, ok := constantOf(y); ok {
-		return bodyC("mul_c", x, float32(c), cpu.MulScalarF32)
+	if c, ok := constantOf(y, x, true); ok {
+		return bodyC("mul_c", x, c, cpu.MulScalarF32)
 	}
-	if c, ok := constantOf(x); ok {
-		return bodyC("mul_c", y, float32(c), cpu.MulScalarF32)
+	if c, ok := constantOf(x, y, false); ok {
+		return bodyC("mul_c", y, c, cpu.MulScalarF32)
 	}
 	return &Body{Kind: "mul", Ins: []*Value{x, y}, Run: func(d []float32, in [][]float32) { cpu.MulF32(d, in[0], in[1]) }}
 }
 
 func divBody(x, y *Value) *Body {
-	if c, ok := constantOf(y); ok {
-		return bodyC("div_c", x, float32(c), cpu.DivScalarF32)
+	if c, ok := constantOf(y, x, true); ok {
+		return bodyC("div_c", x, c, cpu.DivScalarF32)
 	}
-	if c, ok := constantOf(x); ok {
-		return bodyC("rdiv_c", y, float32(c), cpu.RDivScalarF32)
+	if c, ok := constantOf(x, y, false); ok {
+		return bodyC("rdiv_c", y, c, cpu.RDivScalarF32)
 	}
 	return &Body{Kind: "div", Ins: []*Value{x, y}, Run: func(d []float32, in [][]float32) { cpu.DivF32(d, in[0], in[1]) }}
 }

@@ -23,8 +23,6 @@ var convOp = internal(&aten.Op{
 	},
 })
 
-func init() { fusedOps[convOp] = &fused{overwritable: residualOverwritable} }
-
 // conv describes a convolution instruction.
 type conv struct {
 	cpu.Conv

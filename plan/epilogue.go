@@ -124,14 +124,6 @@ func productOf(in *Instr) *epilogue {
 	return in.Args.V[len(in.Args.V)-1].(productSpec).ep()
 }
 
-// residualOverwritable: the residual is read where the result is written, and before.
-func residualOverwritable(a *aten.Args) []*aten.Value {
-	if v := a.OptTensor(1); v != nil {
-		return []*aten.Value{v}
-	}
-	return nil
-}
-
 // fuseEpilogues is the pass that takes element-by-element instructions into the products before them.
 func (g *graph) fuseEpilogues() {
 	for i := range g.instrs {

@@ -20,8 +20,6 @@ var linearOp = internal(&aten.Op{
 	},
 })
 
-func init() { fusedOps[linearOp] = &fused{overwritable: residualOverwritable} }
-
 // linear describes a product instruction.
 type linear struct {
 	epilogue

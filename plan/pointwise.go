@@ -268,11 +268,31 @@ func (g *graph) takeIn(i int) bool {
 		if !only || len(reads(g.instrs[i], bufferOf(v))) != 1 || !g.movable(q, i) {
 			continue
 		}
+		if !aligned(v, qout) {
+			p = p.viewed(v, qout)
+		}
 		g.remove(q)
 		g.set(i, pointwiseInstr(merge(e, k, p), out))
 		return true
 	}
 	return false
+}
+
+// viewed is a simple expression for the result out seen as v, a view of all of it: operands are seen in the same way.
+func (e *expression) viewed(v, out *aten.Value) *expression {
+	p := &expression{nodes: e.nodes}
+	for _, x := range e.ins {
+		if aligned(x, out) {
+			c := *x
+			c.Sizes, c.Strides = v.Sizes, v.Strides
+			if x.T != nil {
+				c.T = x.T.WithView(aten.Int64s(v.Sizes), aten.Int64s(v.Strides), x.T.Offset())
+			}
+			x = &c
+		}
+		p.ins = append(p.ins, x)
+	}
+	return p
 }
 
 // merge puts p in the place of e's input k.
@@ -339,12 +359,10 @@ func (e *expression) lower(out *aten.Value) *program {
 func (p *program) space(e *expression, out *aten.Value) {
 	strides := make([][]int64, len(e.ins))
 	for i, v := range e.ins {
-		o := operand{dtype: v.DType, full: aligned(v, out) || v.Numel().Int64() == 1 && p.n == 1}
-		p.ins = append(p.ins, o)
-		if v.Numel().Int64() != 1 || !o.full {
-			strides[i] = broadcastStridesOf(v, out)
-		} else {
-			strides[i] = make([]int64, out.Dim())
+		p.ins = append(p.ins, operand{dtype: v.DType, full: aligned(v, out)})
+		strides[i] = make([]int64, out.Dim())
+		if v.Numel().Int64() != 1 {
+			strides[i] = broadcastStrides(v, out)
 		}
 	}
 	for _, d := range memoryOrder(out) {
@@ -369,14 +387,6 @@ func (p *program) space(e *expression, out *aten.Value) {
 			p.ins[i].strides = []int{0}
 		}
 	}
-}
-
-// broadcastStridesOf is [broadcastStrides] for operands of other sizes that are one number or aligned in memory.
-func broadcastStridesOf(v, out *aten.Value) []int64 {
-	if v.Numel().Int64() == 1 {
-		return make([]int64, out.Dim())
-	}
-	return broadcastStrides(v, out)
 }
 
 // period is the length after which the operands of the innermost dimension repeat, 0 if there are none or they differ.

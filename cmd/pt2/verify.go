@@ -18,6 +18,7 @@ import (
 func newVerifyCommand() *cobra.Command {
 	var rtol, atol float64
 	var meta, eager bool
+	var without []string
 	var name string
 	c := &cobra.Command{
 		Use:   "verify MODEL EXPECTED.pt | verify CORPUS.tar.zst",
@@ -30,11 +31,11 @@ that the archive records. The last line is "N passed, N failed".`,
   pt2 verify corpus.tar.zst --meta`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(c *cobra.Command, args []string) error {
-			opts := interp.Options{CheckMeta: meta, Eager: eager}
+			opts := interp.Options{CheckMeta: meta, Eager: eager, WithoutPasses: without}
 			if len(args) == 1 {
 				return verifyCorpus(args[0], opts, c.OutOrStdout())
 			}
-			return verifyOne(args[0], args[1], name, conformance.Tolerance{RTol: rtol, ATol: atol}, eager, c.OutOrStdout())
+			return verifyOne(args[0], args[1], name, conformance.Tolerance{RTol: rtol, ATol: atol}, opts, c.OutOrStdout())
 		},
 	}
 	fl := c.Flags()
@@ -42,17 +43,18 @@ that the archive records. The last line is "N passed, N failed".`,
 	fl.Float64Var(&atol, "atol", 1e-5, "absolute tolerance")
 	fl.BoolVar(&meta, "meta", false, "check every value against the archive's metadata (node by node)")
 	fl.BoolVar(&eager, "eager", false, "run node by node instead of by a plan")
+	fl.StringSliceVar(&without, "without-pass", nil, "passes of the planner to leave out")
 	fl.StringVar(&name, "name", "", "program of the archive, if it has several")
 	return c
 }
 
-func verifyOne(model, expected, name string, tol conformance.Tolerance, eager bool, w io.Writer) error {
+func verifyOne(model, expected, name string, tol conformance.Tolerance, o interp.Options, w io.Writer) error {
 	calls, err := conformance.ReadCalls(expected)
 	if err != nil {
 		return err
 	}
-	opts := []pt2.Option{pt2.WithProgram(name)}
-	if eager {
+	opts := []pt2.Option{pt2.WithProgram(name), pt2.WithoutPasses(o.WithoutPasses...)}
+	if o.Eager {
 		opts = append(opts, pt2.WithEager())
 	}
 	m, err := pt2.Load(model, opts...)
