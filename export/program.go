@@ -5,6 +5,7 @@ import (
 	"iter"
 	"strings"
 
+	"github.com/pt2go/pt2/aten"
 	"github.com/pt2go/pt2/symbolic"
 	"github.com/pt2go/pt2/tensor"
 )
@@ -79,16 +80,25 @@ type Parts struct {
 	RangeConstraints []Range
 	ModuleCallGraph  []ModuleCallEntry
 	// ExampleInputs are the recorded (args, kwargs) as pytree values, nil if the archive has none that can be read.
-	ExampleInputs   *Example
-	Verifiers       []string // dialects; empty means ATEN
-	GuardsCode      []string
-	OpsetVersion    map[string]int
-	SchemaVersion   Version
-	TorchVersion    string
-	Metadata        map[string]string // the graph module's metadata
-	NamedTuples     map[string][]string
-	RequiresGrad    map[string]bool // parameters that want gradients, for printing and saving
-	LegacyUnbounded bool            // ranges of unbacked symbols must not be enforced (PyTorch 2.1, 2.2)
+	ExampleInputs *Example
+	Verifiers     []string // dialects; empty means ATEN
+	GuardsCode    []string
+	OpsetVersion  map[string]int
+	SchemaVersion Version
+	TorchVersion  string
+	Metadata      map[string]string // the graph module's metadata
+	NamedTuples   map[string][]string
+	RequiresGrad  map[string]bool // parameters that want gradients, for printing and saving
+	// IsParameter names weights that are parameters though no input of the graph is one of theirs, such as the other names of a tied weight.
+	IsParameter map[string]bool
+	// Devices names where weights and constants belong that are not meant for the CPU. Their bytes are in the CPU's memory always.
+	Devices map[string]aten.Device
+	// Blank describes weights and constants without data: fake tensors, of which the archive has the shape only. They read as zeros.
+	Blank map[string]*TensorMeta
+	// ExampleRecord is the torch.save file of the example inputs as the archive holds it, which saving writes again; nil after
+	// a change of ExampleInputs.
+	ExampleRecord   []byte
+	LegacyUnbounded bool // ranges of unbacked symbols must not be enforced (PyTorch 2.1, 2.2)
 }
 
 // Example is a recorded call.

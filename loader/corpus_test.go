@@ -2,6 +2,8 @@ package loader
 
 import (
 	"bytes"
+	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -34,6 +36,7 @@ func TestCorpora(t *testing.T) {
 				for _, name := range c.Names() {
 					checkSaved(t, id, c, name)
 				}
+				checkRecords(t, id, c)
 				return true
 			})
 		})
@@ -87,6 +90,47 @@ func sameState(t *testing.T, id string, a, b *export.OrderedMap[*tensor.Tensor])
 		there[x.Storage()] = y.Storage()
 		if !bytes.Equal(x.Storage().Bytes(), y.Storage().Bytes()) || x.DType() != y.DType() || x.Offset() != y.Offset() {
 			t.Errorf("%s: weight %s differs", id, name)
+		}
+	}
+}
+
+// checkRecords saves the whole archive. Written twice it must be the same bytes, and of today's archives every record must be what
+// PyTorch wrote, in its order.
+func checkRecords(t *testing.T, id string, c *Contents) {
+	t.Helper()
+	pkg, err := c.Package()
+	if err != nil {
+		t.Errorf("%s: %v", id, err)
+		return
+	}
+	var a, b bytes.Buffer
+	if err := errors.Join(PackagePT2(&a, pkg, SaveOptions{}), PackagePT2(&b, pkg, SaveOptions{})); err != nil {
+		t.Errorf("%s: %v", id, err)
+		return
+	}
+	if !bytes.Equal(a.Bytes(), b.Bytes()) {
+		t.Errorf("%s: saved twice, the bytes differ", id)
+	}
+	for _, p := range c.Programs {
+		if p.SchemaVersion() != (export.Version{Major: 8, Minor: 20}) {
+			return
+		}
+	}
+	r, err := archive.NewBytes(a.Bytes(), archive.Options{})
+	if err != nil {
+		t.Errorf("%s: %v", id, err)
+		return
+	}
+	own := func(name string) bool { return containerRecords[name] }
+	if got, want := slices.DeleteFunc(r.Names(), own), slices.DeleteFunc(c.r.Names(), own); !slices.Equal(got, want) {
+		t.Errorf("%s: records %v\nwant %v", id, got, want)
+		return
+	}
+	for _, name := range r.Names() {
+		got, err1 := r.ReadBytes(name)
+		want, err2 := c.r.ReadBytes(name)
+		if err1 != nil || err2 != nil || !bytes.Equal(got, want) && name != ".data/serialization_id" {
+			t.Errorf("%s: record %s is not what PyTorch wrote (%v, %v)", id, name, err1, err2)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/pt2go/pt2/aten"
 	"github.com/pt2go/pt2/export"
@@ -187,6 +188,11 @@ var metadataOrder = []string{"stack_trace", "nn_module_stack", "source_fn_stack"
 
 func encodeNode(out *schema.Node, n *export.Node) error {
 	*out = schema.Node{Target: n.Target, Name: n.Name, IsHOPSingleTensorReturn: n.SingleTensor, Inputs: make([]schema.NamedArgument, len(n.Args))}
+	if n.SingleTensor == nil && len(n.Outputs) == 1 && strings.HasPrefix(n.Target, "torch.ops.higher_order.") {
+		// Files that do not say so mean a bare result; today's PyTorch takes null for a tuple.
+		single := true
+		out.IsHOPSingleTensorReturn = &single
+	}
 	for i := range n.Args {
 		a, err := encodeArgument(n.Args[i].Value)
 		if err != nil {

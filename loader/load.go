@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"sort"
 	"strings"
 
@@ -40,7 +41,8 @@ type Contents struct {
 	// AOTInductor and ExecuTorch list the names of parts that this library carries but does not run.
 	AOTInductor, ExecuTorch []string
 
-	r *archive.Reader
+	r        *archive.Reader
+	payloads map[string]bool // records that a program's config names
 }
 
 // Close gives the file back.
@@ -126,7 +128,8 @@ func finish(r *archive.Reader, opts Options) (c *Contents, err error) {
 		opts.Registry = aten.Builtin()
 	}
 	c = &Contents{Programs: map[string]*export.Program{}, ExtraFiles: map[string]string{}, r: r}
-	l := &loading{r: r, opts: opts, storages: map[string]*tensor.Storage{}}
+	l := &loading{r: r, opts: opts, storages: map[string]*tensor.Storage{}, named: map[string]bool{}}
+	c.payloads = l.named
 	switch {
 	case r.IsPT2():
 		err = l.current(c)
@@ -142,6 +145,7 @@ type loading struct {
 	r        *archive.Reader
 	opts     Options
 	storages map[string]*tensor.Storage // by record
+	named    map[string]bool            // records that a program's config names
 }
 
 // current reads the layout of PyTorch 2.8 and later.
@@ -218,7 +222,7 @@ func (l *loading) program(model, record string) (*export.Program, error) {
 		State: &export.OrderedMap[*tensor.Tensor]{}, Constants: &export.OrderedMap[any]{},
 		Verifiers: src.Verifiers, GuardsCode: src.GuardsCode, OpsetVersion: map[string]int{}, TorchVersion: src.TorchVersion,
 		SchemaVersion: export.Version{Major: int(src.SchemaVersion.Major), Minor: int(src.SchemaVersion.Minor)},
-		Metadata:      map[string]string{}, NamedTuples: map[string][]string{}, RequiresGrad: map[string]bool{},
+		Metadata:      map[string]string{}, NamedTuples: map[string][]string{}, RequiresGrad: map[string]bool{}, IsParameter: map[string]bool{}, Devices: map[string]aten.Device{}, Blank: map[string]*export.TensorMeta{},
 		LegacyUnbounded: src.SchemaVersion.Major > 0 && src.SchemaVersion.Major <= 2,
 	}
 	for _, e := range src.OpsetVersion {
@@ -266,6 +270,7 @@ func convertParts(conv *converter, src *schema.ExportedProgram, parts *export.Pa
 		return err
 	}
 	describeConstants(parts)
+	describeParameters(parts)
 	for _, r := range src.RangeConstraints {
 		parts.RangeConstraints = append(parts.RangeConstraints, export.Range{Expr: r.Key, Min: r.Value.Min, Max: r.Value.Max})
 	}
@@ -285,6 +290,30 @@ func convertParts(conv *converter, src *schema.ExportedProgram, parts *export.Pa
 		parts.ModuleCallGraph = append(parts.ModuleCallGraph, entry)
 	}
 	return nil
+}
+
+// describeParameters takes what parameters want gradients from the graph, for files whose weights do not say so themselves.
+func describeParameters(parts *export.Parts) {
+	for i := range min(len(parts.Signature.Inputs), len(parts.Graph.Inputs)) {
+		spec, v := &parts.Signature.Inputs[i], parts.Graph.Inputs[i].Value
+		if _, known := parts.RequiresGrad[spec.Target]; spec.Kind == export.Parameter && !known && v != nil && v.Tensor != nil {
+			parts.RequiresGrad[spec.Target] = v.Tensor.RequiresGrad
+			describeTied(parts, spec.Target)
+		}
+	}
+}
+
+// describeTied marks the other names of a parameter.
+func describeTied(parts *export.Parts, target string) {
+	p, ok := parts.State.Get(target)
+	if !ok {
+		return
+	}
+	for name, t := range parts.State.All() {
+		if t.Storage() == p.Storage() && t.DType() == p.DType() && t.Offset() == p.Offset() && slices.Equal(t.Sizes(), p.Sizes()) && slices.Equal(t.Strides(), p.Strides()) {
+			parts.IsParameter[name], parts.RequiresGrad[name] = true, parts.RequiresGrad[target]
+		}
+	}
 }
 
 // describeConstants gives the lifted constants of PyTorch 2.1, which has no metadata for them, that of their tensors.
@@ -415,8 +444,8 @@ func (l *loading) payloads(dir, config string, conv *converter, parts *export.Pa
 	}
 	for i := range c.Config {
 		name, p := c.Config[i].Key, &c.Config[i].Value
-		switch {
-		case p.TensorMeta == nil:
+		l.named[dir+p.PathName] = true
+		if p.TensorMeta == nil {
 			obj, err := l.custom(dir, p)
 			if err != nil {
 				return err
@@ -425,11 +454,17 @@ func (l *loading) payloads(dir, config string, conv *converter, parts *export.Pa
 			parts.Constants.Set(name, obj)
 			continue
 		}
-		t, err := l.payload(dir, name, p, conv)
+		t, err := l.payload(dir, name, p, conv, parts)
 		if err != nil {
 			return err
 		}
 		parts.RequiresGrad[name] = p.TensorMeta.RequiresGrad
+		if p.IsParam {
+			parts.IsParameter[name] = true
+		}
+		if d := deviceOf(p.TensorMeta.Device); d.Type != "cpu" || d.Index >= 0 {
+			parts.Devices[name] = d
+		}
 		if weights {
 			parts.State.Set(name, t)
 		} else {
@@ -452,7 +487,7 @@ func (l *loading) custom(dir string, p *schema.PayloadMeta) (*export.CustomObjec
 }
 
 // payload is one weight: a strided view of its record, which holds the whole storage.
-func (l *loading) payload(dir, name string, p *schema.PayloadMeta, conv *converter) (*tensor.Tensor, error) {
+func (l *loading) payload(dir, name string, p *schema.PayloadMeta, conv *converter, parts *export.Parts) (*tensor.Tensor, error) {
 	record := dir + p.PathName
 	m, err := conv.meta(p.TensorMeta)
 	if err != nil {
@@ -474,7 +509,8 @@ func (l *loading) payload(dir, name string, p *schema.PayloadMeta, conv *convert
 		if len(b)%m.DType.Size() != 0 {
 			return nil, &ProgramError{name, fmt.Sprintf("record %s has %d bytes, no multiple of an element of %v", record, len(b), m.DType)}
 		}
-		if len(b) == 0 {
+		if n, err := tensor.Numel(sizes); len(b) == 0 && (err != nil || n > 0) {
+			parts.Blank[name] = m
 			return emptyPayload(name, m.DType, sizes)
 		}
 		st = tensorio.Wrap(b, m.DType, true)
@@ -529,6 +565,7 @@ func (l *loading) examples(model string, parts *export.Parts) {
 	if err != nil || len(b) == 0 {
 		return
 	}
+	parts.ExampleRecord = b
 	v, err := l.torchFile(b)
 	if err != nil {
 		return

@@ -22,6 +22,8 @@ type SaveOptions struct {
 	ExtraFiles map[string]string
 	// Opset overrides versions of operator sets that the program records.
 	Opset map[string]int
+	// PickleProtocol is the protocol of the example inputs' pickle, 2 to 5; 0 means 2, PyTorch's own default.
+	PickleProtocol int
 }
 
 // File is a file to be packed by name.
@@ -36,6 +38,22 @@ type Package struct {
 	AOTI       map[string][]File // compiled models, by model name
 	ExecuTorch []File
 	ExtraFiles map[string]string
+	// Other are records of any other name, written as they are.
+	Other []File
+	// Order names records ("models/encoder.json", "extra/labels.txt") in the order in which their like are written. What it does
+	// not name follows, sorted.
+	Order []string
+}
+
+// sorted lists the keys of a map of records in the package's order; prefix and suffix make a record's name of a key.
+func sorted[V any](pkg *Package, m map[string]V, prefix, suffix string) []string {
+	place := make(map[string]int, len(pkg.Order))
+	for i, name := range pkg.Order {
+		place[name] = i - len(pkg.Order)
+	}
+	keys := slices.Sorted(maps.Keys(m))
+	slices.SortStableFunc(keys, func(a, b string) int { return place[prefix+a+suffix] - place[prefix+b+suffix] })
+	return keys
 }
 
 // Save writes p as torch.export.save does: an archive with the one program "model", which PyTorch 2.12 and later loads.
@@ -67,7 +85,10 @@ func PackagePT2File(path string, pkg *Package, opts SaveOptions) error {
 }
 
 func pack(w *archive.Writer, pkg *Package, opts SaveOptions) error {
-	if err := packAll(&saver{w: w}, pkg, opts); err != nil {
+	if p := opts.PickleProtocol; p != 0 && (p < 2 || p > 5) {
+		return errors.Join(&export.ArgumentError{Name: "SaveOptions.PickleProtocol", Got: fmt.Sprint(p), Want: "2 to 5"}, w.Close())
+	}
+	if err := packAll(newSaver(w, opts), pkg, opts); err != nil {
 		return errors.Join(err, w.Close())
 	}
 	return w.Close()
@@ -77,7 +98,7 @@ func packAll(s *saver, pkg *Package, opts SaveOptions) error {
 	if len(pkg.Programs) == 0 && len(pkg.AOTI) == 0 && len(pkg.ExtraFiles)+len(opts.ExtraFiles) == 0 {
 		return &export.ArgumentError{Name: "Package", Got: "nothing", Want: "a program, a compiled model or an extra file"}
 	}
-	for _, name := range slices.Sorted(maps.Keys(pkg.Programs)) {
+	for _, name := range sorted(pkg, pkg.Programs, archive.ModelsDir, ".json") {
 		if pkg.Programs[name] == nil {
 			return &export.ArgumentError{Name: "Package.Programs[" + name + "]", Got: "nil", Want: "a program"}
 		}
@@ -85,25 +106,43 @@ func packAll(s *saver, pkg *Package, opts SaveOptions) error {
 			return fmt.Errorf("program %s: %w", name, err)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(pkg.AOTI)) {
+	for _, name := range sorted(pkg, pkg.AOTI, archive.AOTInductorDir, "/") {
 		if err := s.files(archive.AOTInductorDir+name+"/", pkg.AOTI[name]); err != nil {
 			return err
 		}
 	}
 	for _, extra := range []map[string]string{pkg.ExtraFiles, opts.ExtraFiles} {
-		for _, name := range slices.Sorted(maps.Keys(extra)) {
+		for _, name := range sorted(pkg, extra, archive.ExtraDir, "") {
 			if err := s.w.WriteString(archive.ExtraDir+name, extra[name]); err != nil {
 				return err
 			}
 		}
 	}
-	return s.files(archive.ExecuTorchDir, pkg.ExecuTorch)
+	if err := s.files(archive.ExecuTorchDir, pkg.ExecuTorch); err != nil {
+		return err
+	}
+	return s.files("", pkg.Other)
 }
 
-// saver writes the records of programs. Weights and constants are numbered through the whole archive.
+// saver writes the records of programs. Weights and constants are numbered through the whole archive, and a storage that several
+// programs share is written once.
 type saver struct {
 	w                  *archive.Writer
-	weights, constants int
+	protocol           int
+	weights, constants numbering
+}
+
+// numbering is the state of one folder of records.
+type numbering struct {
+	dir, prefix string
+	next        int
+	written     map[*tensor.Storage]string // records by storage
+}
+
+func newSaver(w *archive.Writer, opts SaveOptions) *saver {
+	return &saver{w: w, protocol: opts.PickleProtocol,
+		weights:   numbering{dir: archive.WeightsDir, prefix: "weight_", written: map[*tensor.Storage]string{}},
+		constants: numbering{dir: archive.ConstantsDir, prefix: "tensor_", written: map[*tensor.Storage]string{}}}
 }
 
 func (s *saver) files(dir string, files []File) error {
@@ -119,21 +158,22 @@ func (s *saver) files(dir string, files []File) error {
 func (s *saver) program(name string, p *export.Program, opset map[string]int) error {
 	parts := p.Parts()
 	params := map[string]bool{}
+	maps.Copy(params, parts.IsParameter)
 	for _, in := range parts.Signature.Inputs {
 		params[in.Target] = params[in.Target] || in.Kind == export.Parameter
 	}
-	weights := s.group(archive.WeightsDir, "weight_", &s.weights)
+	weights := payloads{w: s.w, n: &s.weights, byStorage: map[*tensor.Storage]*payloadGroup{}}
 	for k, t := range parts.State.All() {
-		weights.add(k, t, params[k], parts.RequiresGrad[k])
+		weights.add(k, t, params[k], &parts)
 	}
 	if err := weights.write(archive.WeightsDir + name + "_weights_config.json"); err != nil {
 		return err
 	}
-	constants := s.group(archive.ConstantsDir, "tensor_", &s.constants)
+	constants := payloads{w: s.w, n: &s.constants, byStorage: map[*tensor.Storage]*payloadGroup{}}
 	for k, c := range parts.Constants.All() {
 		switch c := c.(type) {
 		case *tensor.Tensor:
-			constants.add(k, c, params[k], parts.RequiresGrad[k])
+			constants.add(k, c, params[k], &parts)
 		case *export.CustomObject:
 			constants.object(k, c)
 		default:
@@ -154,15 +194,17 @@ func (s *saver) program(name string, p *export.Program, opset map[string]int) er
 	if err := s.w.WriteBytes(archive.ModelsDir+name+".json", text); err != nil {
 		return err
 	}
-	samples, err := sampleInputs(parts.ExampleInputs)
-	if err != nil {
-		return err
+	samples := parts.ExampleRecord
+	if samples == nil {
+		if samples, err = sampleInputs(parts.ExampleInputs, s.protocol); err != nil {
+			return err
+		}
 	}
 	return s.w.WriteBytes(archive.SampleInputsDir+name+".pt", samples)
 }
 
 // sampleInputs is the torch.save file of (args, kwargs), empty without a recorded call.
-func sampleInputs(ex *export.Example) ([]byte, error) {
+func sampleInputs(ex *export.Example, protocol int) ([]byte, error) {
 	if ex == nil {
 		return nil, nil
 	}
@@ -172,19 +214,21 @@ func sampleInputs(ex *export.Example) ([]byte, error) {
 		kwargs.Values = append(kwargs.Values, kw.Value)
 	}
 	var b bytes.Buffer
-	err := tensorio.WritePT(&b, tensorio.Tuple{tensorio.Tuple(ex.Args), kwargs})
+	err := tensorio.WritePTProtocol(&b, tensorio.Tuple{tensorio.Tuple(ex.Args), kwargs}, protocol)
 	return b.Bytes(), err
 }
 
 // payloads collects tensors by storage, so that each storage becomes one record.
 type payloads struct {
-	s           *saver
-	dir, prefix string
-	next        *int
-	groups      []*payloadGroup
-	byStorage   map[*tensor.Storage]*payloadGroup
-	err         error
+	w         *archive.Writer
+	n         *numbering
+	groups    []*payloadGroup
+	byStorage map[*tensor.Storage]*payloadGroup
+	err       error
 }
+
+// noData is the storage of all tensors that have none.
+var noData = tensor.NewStorage(0)
 
 type payloadGroup struct {
 	storage *tensor.Storage
@@ -192,23 +236,36 @@ type payloadGroup struct {
 	entries schema.Map[schema.PayloadMeta]
 }
 
-func (s *saver) group(dir, prefix string, next *int) *payloads {
-	return &payloads{s: s, dir: dir, prefix: prefix, next: next, byStorage: map[*tensor.Storage]*payloadGroup{}}
-}
-
-func (p *payloads) add(name string, t *tensor.Tensor, isParam, requiresGrad bool) {
+func (p *payloads) add(name string, t *tensor.Tensor, isParam bool, parts *export.Parts) {
 	if t.IsConj() || t.IsNeg() {
 		p.err = fmt.Errorf("loader: %s is lazily conjugated or negated; resolve it before saving", name)
 		return
 	}
-	g := p.byStorage[t.Storage()]
+	dt, ok := dtypes[t.DType()]
+	if !ok {
+		p.err = fmt.Errorf("loader: %s: the archive has no number for dtype %v", name, t.DType())
+		return
+	}
+	storage, blank := t.Storage(), parts.Blank[name]
+	if blank != nil {
+		storage = noData
+	}
+	g := p.byStorage[storage]
 	if g == nil {
-		g = &payloadGroup{storage: t.Storage()}
-		p.byStorage[t.Storage()] = g
+		g = &payloadGroup{storage: storage}
+		p.byStorage[storage] = g
 		p.groups = append(p.groups, g)
 	}
-	meta := &schema.TensorMeta{DType: dtypes[t.DType()], Sizes: constInts(t.Sizes()), RequiresGrad: requiresGrad, Device: schema.Device{Type: "cpu"},
+	device := schema.Device{Type: "cpu"}
+	if d, ok := parts.Devices[name]; ok {
+		device = encodeDevice(d)
+	}
+	meta := &schema.TensorMeta{DType: dt, Sizes: constInts(t.Sizes()), RequiresGrad: parts.RequiresGrad[name], Device: device,
 		Strides: constInts(t.Strides()), StorageOffset: schema.SymInt{Int: t.Offset()}, Layout: schema.Layout(aten.StridedLayout)}
+	if blank != nil {
+		recorded := encodeMeta(blank)
+		meta = &recorded
+	}
 	g.entries = append(g.entries, schema.Entry[schema.PayloadMeta]{Key: name, Value: schema.PayloadMeta{IsParam: isParam, TensorMeta: meta}})
 }
 
@@ -232,15 +289,8 @@ func (p *payloads) write(config string) error {
 	}
 	c := &schema.PayloadConfig{}
 	for _, g := range p.groups {
-		prefix, data := p.prefix, []byte(nil)
-		if g.object != nil {
-			prefix, data = g.object.Form+"_", g.object.Bytes
-		} else {
-			data = g.storage.Bytes()
-		}
-		path := fmt.Sprintf("%s%d", prefix, *p.next)
-		*p.next++
-		if err := p.s.w.WriteBytes(p.dir+path, data); err != nil {
+		path, err := p.record(g)
+		if err != nil {
 			return err
 		}
 		for _, e := range g.entries {
@@ -252,5 +302,24 @@ func (p *payloads) write(config string) error {
 	if err != nil {
 		return err
 	}
-	return p.s.w.WriteBytes(config, b)
+	return p.w.WriteBytes(config, b)
+}
+
+// record writes the bytes of a group, unless an earlier program did, and gives the record's name in its folder.
+func (p *payloads) record(g *payloadGroup) (string, error) {
+	if path, ok := p.n.written[g.storage]; ok && g.storage != nil {
+		return path, nil
+	}
+	prefix, data := p.n.prefix, []byte(nil)
+	if g.object != nil {
+		prefix, data = g.object.Form+"_", g.object.Bytes
+	} else {
+		data = g.storage.Bytes()
+	}
+	path := fmt.Sprintf("%s%d", prefix, p.n.next)
+	p.n.next++
+	if g.storage != nil {
+		p.n.written[g.storage] = path
+	}
+	return path, p.w.WriteBytes(p.n.dir+path, data)
 }

@@ -85,7 +85,7 @@ Exit codes: 0 success, 1 failure, 2 wrong usage, 3 not a PT2 archive or damaged,
 		SilenceErrors: true,
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newRunCommand(), newInspectCommand(), newVerifyCommand(), newBenchCommand(), newExtractCommand())
+	root.AddCommand(newRunCommand(), newInspectCommand(), newVerifyCommand(), newBenchCommand(), newExtractCommand(), newConvertCommand())
 	return root
 }
 

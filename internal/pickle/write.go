@@ -12,8 +12,15 @@ import (
 // Marshal writes a value as a protocol 2 pickle that torch.load(weights_only=True) reads. It takes the types that [Load]
 // gives, and []any and int. A tensor whose Storage.DType is empty, or differs from its own dtype, is written over an untyped
 // storage, whose Numel counts bytes.
-func Marshal(v any) ([]byte, error) {
-	w := &writer{b: []byte{0x80, 2}}
+func Marshal(v any) ([]byte, error) { return MarshalProtocol(v, 2) }
+
+// MarshalProtocol is [Marshal] with another protocol number, 2 to 5 (0 means 2). What it writes of each protocol is what all of
+// them share.
+func MarshalProtocol(v any, protocol int) ([]byte, error) {
+	if protocol == 0 {
+		protocol = 2
+	}
+	w := &writer{b: []byte{0x80, byte(protocol)}}
 	if err := w.value(v, 0); err != nil {
 		return nil, err
 	}

@@ -201,14 +201,17 @@ func SavePT(path string, v any) error {
 }
 
 // WritePT is [SavePT] to a writer. Each storage is written once and whole, also where tensors see only a part of it.
-func WritePT(w io.Writer, v any) error {
+func WritePT(w io.Writer, v any) error { return WritePTProtocol(w, v, 2) }
+
+// WritePTProtocol is [WritePT] with a pickle protocol from 2 to 5; 0 means 2.
+func WritePTProtocol(w io.Writer, v any, protocol int) error {
 	e := &encoder{index: map[*tensor.Storage]int{}}
 	p, err := e.value(v)
 	if err != nil {
 		return err
 	}
 	e.settle()
-	b, err := pickle.Marshal(p)
+	b, err := pickle.MarshalProtocol(p, protocol)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,40 @@
+package export
+
+// WithoutExampleInputs is p without its recorded call. Its module() in PyTorch then checks no guards.
+func (p *Program) WithoutExampleInputs() *Program {
+	parts := p.p
+	parts.ExampleInputs, parts.ExampleRecord = nil, nil
+	return &Program{parts}
+}
+
+// WithoutMetadata is p without what is recorded of each node (stack traces, module stacks, provenance) and of the graph. It can be
+// run and printed, but not unflattened.
+func (p *Program) WithoutMetadata() *Program {
+	parts := p.p
+	parts.Metadata = nil
+	parts.Graph = parts.Graph.Clone()
+	parts.Graph.eachNode(func(n *Node) { n.Metadata = nil })
+	return &Program{parts}
+}
+
+// eachNode calls f for every node, those of subgraphs included.
+func (g *Graph) eachNode(f func(*Node)) {
+	for _, n := range g.Nodes {
+		f(n)
+		for _, a := range n.Args {
+			eachSubgraph(a.Value, func(s *Subgraph) { s.Graph.eachNode(f) })
+		}
+	}
+}
+
+// eachSubgraph calls f for the graphs that an argument holds.
+func eachSubgraph(arg Argument, f func(*Subgraph)) {
+	switch a := arg.(type) {
+	case *Subgraph:
+		f(a)
+	case *Dict:
+		for _, x := range a.Values {
+			eachSubgraph(x, f)
+		}
+	}
+}
