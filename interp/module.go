@@ -130,8 +130,19 @@ func (m *Module) inputOf(kind export.InputKind, target string) int {
 
 func drawsRandom(k *code) bool {
 	found := false
-	k.each(func(s *step) { found = found || (s.op != nil && s.op.Tags&aten.Random != 0) })
+	k.each(func(s *step) { found = found || (s.op != nil && s.op.Tags&aten.Random != 0 && !inference(s)) })
 	return found
+}
+
+// inference reports that a call such as dropout's is known not to be a training one: it draws nothing.
+func inference(s *step) bool {
+	for i, p := range s.op.Signature().Params {
+		if p.Name == "train" || p.Name == "training" {
+			on, constant := s.args[i].val.(bool)
+			return constant && !on
+		}
+	}
+	return false
 }
 
 // each visits all steps, those of subgraphs included.
