@@ -108,6 +108,11 @@ func WithoutPasses(names ...string) Option {
 	}
 }
 
+// WithProfile collects in p how long each instruction of the plan takes.
+func WithProfile(p *plan.Profile) Option {
+	return func(c *config) error { c.interp.Profile = p; return nil }
+}
+
 // WithSeed starts the model's random number generator as torch.manual_seed does; the default seed is 0.
 func WithSeed(seed uint64) Option {
 	return func(c *config) error { c.interp.Seed = seed; return nil }

@@ -9,6 +9,7 @@ import (
 	"github.com/pt2go/pt2/aten"
 	"github.com/pt2go/pt2/export"
 	"github.com/pt2go/pt2/internal/pool"
+	"github.com/pt2go/pt2/plan"
 	"github.com/pt2go/pt2/tensor"
 )
 
@@ -28,6 +29,8 @@ type Options struct {
 	CheckMeta bool
 	// WithoutPasses names passes of the planner to leave out, see [plan.Passes].
 	WithoutPasses []string
+	// Profile, if not nil, receives how long each instruction of planned runs takes.
+	Profile *plan.Profile
 }
 
 // Module is a program ready to run. Run may be called from any number of goroutines: calls of a program that changes its own

@@ -123,7 +123,7 @@ func (m *Module) runPlanned(ctx context.Context, in []any) (out []any, done bool
 	if err != nil {
 		return nil, false, err
 	}
-	res, err := f.Run(ctx, inputs)
+	res, err := f.Run(ctx, inputs, m.opts.Profile)
 	if err != nil {
 		return nil, true, err
 	}

@@ -3,6 +3,7 @@ package plan
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/pt2go/pt2/aten"
 	"github.com/pt2go/pt2/internal/pool"
@@ -126,7 +127,8 @@ func (f *Frame) bind(v *aten.Value) (*aten.Value, error) {
 
 // Run computes on inputs of the sizes and strides that the plan was made for. Outputs are fresh tensors; one that looks at an
 // input shares its storage; one that is state or a constant is a copy; nil stands for outputs that are no tensors.
-func (f *Frame) Run(ctx context.Context, inputs []*tensor.Tensor) ([]*tensor.Tensor, error) {
+// prof, if not nil, receives how long each instruction takes.
+func (f *Frame) Run(ctx context.Context, inputs []*tensor.Tensor, prof *Profile) ([]*tensor.Tensor, error) {
 	for i, b := range f.plan.buffers {
 		switch b.Kind {
 		case Input:
@@ -135,13 +137,13 @@ func (f *Frame) Run(ctx context.Context, inputs []*tensor.Tensor) ([]*tensor.Ten
 			f.storages[i].Reset(tensor.AlignedBytes(int(b.Bytes)))
 		}
 	}
-	if err := f.run(ctx); err != nil {
+	if err := f.run(ctx, prof); err != nil {
 		return nil, err
 	}
 	return f.results(inputs)
 }
 
-func (f *Frame) run(ctx context.Context) (err error) {
+func (f *Frame) run(ctx context.Context, prof *Profile) (err error) {
 	i := 0
 	defer func() {
 		if r := recover(); r != nil {
@@ -149,6 +151,10 @@ func (f *Frame) run(ctx context.Context) (err error) {
 		}
 	}()
 	done := ctx.Done()
+	run := 0
+	if prof != nil {
+		run = prof.begin()
+	}
 	for ; i < len(f.kernels); i++ {
 		if done != nil {
 			select {
@@ -161,7 +167,13 @@ func (f *Frame) run(ctx context.Context) (err error) {
 			clear(st.Bytes())
 		}
 		k := &f.kernels[i]
+		if prof == nil {
+			k.Op.CPU(k)
+			continue
+		}
+		from := time.Now()
 		k.Op.CPU(k)
+		prof.add(f.plan.instrs[i], run, from)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,7 +15,7 @@ import (
 
 	"github.com/pt2go/pt2"
 	"github.com/pt2go/pt2/conformance"
-	"github.com/pt2go/pt2/interp"
+	"github.com/pt2go/pt2/plan"
 	"github.com/pt2go/pt2/tensor"
 	"github.com/pt2go/pt2/tensor/tensorio"
 )
@@ -24,13 +25,21 @@ type runFlags struct {
 	threads                            int
 	eager                              bool
 	seed                               uint64
+	without                            []string
+	profile, detail                    bool
+	trace                              string
+	prof                               *plan.Profile
 }
 
 func (f *runFlags) options(name string) []pt2.Option {
 	if f.name != "" {
 		name = f.name
 	}
-	opts := []pt2.Option{pt2.WithProgram(name), pt2.WithSeed(f.seed)}
+	opts := []pt2.Option{pt2.WithProgram(name), pt2.WithSeed(f.seed), pt2.WithoutPasses(f.without...)}
+	if f.profile || f.detail || f.trace != "" {
+		f.prof = &plan.Profile{}
+		opts = append(opts, pt2.WithProfile(f.prof))
+	}
 	if f.threads > 0 {
 		opts = append(opts, pt2.WithThreads(f.threads))
 	}
@@ -51,6 +60,7 @@ Outputs are printed, or written to the file that --output names.`,
 		Example: `  pt2 run model.pt2
   pt2 run model.pt2 --inputs x.pt --output y.pt
   pt2 run model.pt2 --calls expected.pt --output out.pt    many calls on one module
+  pt2 run model.pt2 --profile --trace trace.json           where the time goes; the trace is for Perfetto
   pt2 run --batch list.tsv                                 MODEL<TAB>CALLS<TAB>OUTPUT[<TAB>PROGRAM] a line`,
 		Args: func(c *cobra.Command, args []string) error {
 			if f.batch != "" {
@@ -82,6 +92,10 @@ Outputs are printed, or written to the file that --output names.`,
 	fl.StringVar(&f.batch, "batch", "", "list of models and calls to run in one process")
 	fl.IntVar(&f.threads, "threads", 0, "goroutines that one call may use (0: all cores)")
 	fl.BoolVar(&f.eager, "eager", false, "run node by node instead of by a plan")
+	fl.StringSliceVar(&f.without, "without-pass", nil, "passes of the planner to leave out")
+	fl.BoolVar(&f.profile, "profile", false, "print a table of the time by operator over ten calls, instead of the outputs")
+	fl.BoolVar(&f.detail, "profile-detail", false, "the same, with fused operators told apart by what they compute")
+	fl.StringVar(&f.trace, "trace", "", "file for a Chrome trace of ten calls")
 	fl.Uint64Var(&f.seed, "seed", 0, "seed of the random number generator, as torch.manual_seed")
 	return c
 }
@@ -92,14 +106,12 @@ func runOnce(ctx context.Context, f *runFlags, model string, w io.Writer) error 
 		return err
 	}
 	defer m.Close()
-	var in []any
-	if f.inputs != "" {
-		in, err = loadInputs(f.inputs, m)
-	} else {
-		in, err = interp.ExampleLeaves(m.Program())
-	}
+	in, err := inputsOf(f.inputs, m)
 	if err != nil {
 		return err
+	}
+	if f.prof != nil {
+		return f.profiled(ctx, m, in, w)
 	}
 	out, err := m.Run(ctx, in...)
 	if err != nil {
@@ -115,6 +127,31 @@ func runOnce(ctx context.Context, f *runFlags, model string, w io.Writer) error 
 			name = sig.Outputs[i].Name
 		}
 		fmt.Fprintf(w, "%s = %s\n", name, format(x))
+	}
+	return nil
+}
+
+// profiled calls the model ten times after a first call, and writes the table and the trace.
+func (f *runFlags) profiled(ctx context.Context, m *pt2.Model, in []any, w io.Writer) error {
+	for i := range 11 {
+		if i == 1 {
+			f.prof.Reset()
+		}
+		if _, err := m.Run(ctx, in...); err != nil {
+			return err
+		}
+	}
+	if f.trace != "" {
+		file, err := os.Create(f.trace)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(f.prof.WriteTrace(file), file.Close()); err != nil {
+			return err
+		}
+	}
+	if f.profile || f.detail {
+		return f.prof.Table(w, f.detail)
 	}
 	return nil
 }
