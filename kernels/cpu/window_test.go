@@ -118,30 +118,3 @@ func TestTranspose(t *testing.T) {
 		}
 	}
 }
-
-func TestRecurrentCells(t *testing.T) {
-	rng := rand.New(rand.NewSource(1))
-	variants(t, func(t *testing.T) {
-		for _, n := range []int{1, 7, 8, 33} {
-			gates, c := randoms(rng, 4*n), randoms(rng, n)
-			h, wantH, wantC := make([]float32, n), make([]float64, n), make([]float64, n)
-			for i := range n {
-				g := func(k int) float64 { return float64(gates[k*n+i]) }
-				wantC[i] = sigmoid64(g(1))*float64(c[i]) + sigmoid64(g(0))*math.Tanh(g(2))
-				wantH[i] = sigmoid64(g(3)) * math.Tanh(wantC[i])
-			}
-			LSTMCellF32(gates, c, h, c)
-			closeTo(t, "lstm's state", c, wantC, 1e-6)
-			closeTo(t, "lstm", h, wantH, 1e-6)
-			xg, hg := randoms(rng, 3*n), randoms(rng, 3*n)
-			for i := range n {
-				x, y := func(k int) float64 { return float64(xg[k*n+i]) }, func(k int) float64 { return float64(hg[k*n+i]) }
-				r, z := sigmoid64(x(0)+y(0)), sigmoid64(x(1)+y(1))
-				fresh := math.Tanh(x(2) + r*y(2))
-				wantH[i] = (1-z)*fresh + z*float64(h[i])
-			}
-			GRUCellF32(xg, hg, h, h)
-			closeTo(t, "gru", h, wantH, 1e-6)
-		}
-	})
-}

@@ -17,6 +17,9 @@ var families = map[string]func(){
 	"convert":   convert,
 	"conv":      conv,
 	"tile":      tiles,
+	"half":      half,
+	"rnn":       rnn,
+	"gather":    gather,
 }
 
 var absent strings.Builder // declarations for builds without assembly

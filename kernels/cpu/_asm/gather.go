@@ -1,0 +1,103 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// gather writes sums of rows of a table.
+func gather() {
+	forBoth(func() {
+		bagSum(false)
+		bagSum(true)
+	})
+}
+
+// rowsAhead is how many rows before its use a row is asked for: rows lie anywhere, and memory takes a while.
+const rowsAhead = 12
+
+func bagSum(weighted bool) {
+	name, signature, doc := "bagSumF32"+isa(), "func(dst, table *float32, idx *int64, n, avail, d int)", "is the sum of n rows of d elements, n > 0; avail indices may be read."
+	if weighted {
+		name, signature, doc = "bagWeightedSumF32"+isa(), "func(dst, table *float32, idx *int64, scale *float32, n, avail, d int)", "is the sum of n rows of d elements times their scales, n > 0; avail indices may be read."
+	}
+	function(name, signature, doc)
+	dst, table, idx := Load(Param("dst"), GP64()), Load(Param("table"), GP64()), Load(Param("idx"), GP64())
+	n, avail, d := Load(Param("n"), GP64()), Load(Param("avail"), GP64()), Load(Param("d"), GP64())
+	var scale Register
+	if weighted {
+		scale = Load(Param("scale"), GP64())
+	}
+	DECQ(avail)
+	bytes := GP64() // of a row
+	MOVQ(d, bytes)
+	SHLQ(Imm(2), bytes)
+	i, row, next := GP64(), GP64(), GP64()
+	rows := func(label string, vectors int, mask Register) {
+		acc := make([]vec, vectors)
+		for v := range acc {
+			acc[v] = VEC()
+			VXORPS(acc[v], acc[v], acc[v])
+		}
+		XORQ(i, i)
+		Label(label + "_rows")
+		LEAQ(Mem{Base: i, Disp: rowsAhead}, next)
+		CMPQ(next, avail)
+		CMOVQGT(avail, next)
+		MOVQ(Mem{Base: idx, Index: next, Scale: 8}, next)
+		IMULQ(bytes, next)
+		for line := 0; line < vectors*4*width(); line += 64 {
+			PREFETCHT0(Mem{Base: table, Index: next, Scale: 1, Disp: line})
+		}
+		MOVQ(Mem{Base: idx, Index: i, Scale: 8}, row)
+		IMULQ(bytes, row)
+		var s vec
+		if weighted {
+			s = VEC()
+			VBROADCASTSS(Mem{Base: scale, Index: i, Scale: 4}, s)
+		}
+		for v := range acc {
+			at := Mem{Base: table, Index: row, Scale: 1, Disp: 4 * width() * v}
+			x := Op(at)
+			if mask != nil {
+				x = loadMasked(at, mask)
+			}
+			if weighted {
+				VFMADD231PS(x, s, acc[v])
+			} else {
+				VADDPS(x, acc[v], acc[v])
+			}
+		}
+		INCQ(i)
+		CMPQ(i, n)
+		JL(LabelRef(label + "_rows"))
+		for v, a := range acc {
+			at := Mem{Base: dst, Disp: 4 * width() * v}
+			if mask != nil {
+				storeMasked(a, mask, at)
+			} else {
+				VMOVUPS(a, at)
+			}
+		}
+	}
+	columns := func(label, after string, vectors int) {
+		Label(label)
+		CMPQ(d, U32(uint32(vectors*width())))
+		JL(LabelRef(after))
+		rows(label, vectors, nil)
+		ADDQ(U32(uint32(4*width()*vectors)), dst)
+		ADDQ(U32(uint32(4*width()*vectors)), table)
+		SUBQ(U32(uint32(vectors*width())), d)
+		JMP(LabelRef(label))
+	}
+	columns("four", "one", 4)
+	columns("one", "tail", 1)
+	Label("tail")
+	TESTQ(d, d)
+	JE(LabelRef("done"))
+	rows("tail", 1, loadTailMask(d))
+	Label("done")
+	VZEROUPPER()
+	RET()
+}
