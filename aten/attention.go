@@ -16,12 +16,13 @@ var attentionOps = []Op{
 		}
 		return One(attend(b, a.Tensor(0), a.Tensor(1), a.Tensor(2), a.OptTensor(3), a.Bool(5), a.V[6], a.Bool(7)))
 	}},
-	{Schema: "_scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor key, Tensor value, float dropout_p=0.0, bool is_causal=False, *, Tensor? attn_mask=None, float? scale=None) -> (Tensor output, Tensor logsumexp)", Decomp: func(b *Build, a *Args) []*Value {
-		q := a.Tensor(0)
-		out := attend(b, q, a.Tensor(1), a.Tensor(2), a.OptTensor(5), a.Bool(4), a.V[6], false)
-		lse := b.Call("logsumexp", scores(b, q, a.Tensor(1), a.OptTensor(5), a.Bool(4), a.V[6]), []int{-1})
-		return []*Value{out, lse}
-	}},
+	{
+		Schema: "_scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor key, Tensor value, float dropout_p=0.0, bool is_causal=False, *, Tensor? attn_mask=None, float? scale=None) -> (Tensor output, Tensor logsumexp)",
+		Shape:  shapeFlashAttention,
+		CPU:    flashAttention,
+		Decomp: flashDecomp,
+		Note:   "key and value may have fewer heads than query, each shared by a group of its heads",
+	},
 	{Schema: "_scaled_dot_product_flash_attention(Tensor query, Tensor key, Tensor value, float dropout_p=0.0, bool is_causal=False, bool return_debug_mask=False, *, float? scale=None) -> (Tensor output, Tensor logsumexp, Tensor cum_seq_q, Tensor cum_seq_k, SymInt max_q, SymInt max_k, Tensor rng_state, Tensor unused, Tensor debug_attn_mask)", Decomp: func(b *Build, a *Args) []*Value {
 		q := a.Tensor(0)
 		out := attend(b, q, a.Tensor(1), a.Tensor(2), nil, a.Bool(4), a.V[6], false)
@@ -57,16 +58,61 @@ func scores(b *Build, q, k, mask *Value, causal bool, scale any) *Value {
 	return b.Call("add.Tensor", w, mask)
 }
 
+// flashDecomp is the formula of the fused operator, which its kernel does not follow.
+func flashDecomp(b *Build, a *Args) []*Value {
+	q, k, v := a.Tensor(0), a.Tensor(1), a.Tensor(2)
+	group := q.Sizes[1].FloorDiv(k.Sizes[1])
+	if !group.Eq(symbolic.N(1)) {
+		k, v = b.Call("repeat_interleave.self_int", k, group, 1), b.Call("repeat_interleave.self_int", v, group, 1)
+	}
+	out := composedAttention(b, q, k, v, a.OptTensor(5), a.Bool(4), a.V[6])
+	w := scores(b, q, k, a.OptTensor(5), a.Bool(4), a.V[6])
+	if w.DType.IsReduced() {
+		w = toF32(b, w)
+	}
+	return []*Value{out, b.Call("logsumexp", w, []int{-1})}
+}
+
+// attend computes attention by the fused operator where its layout of 4 dimensions fits.
 func attend(b *Build, q, k, v, mask *Value, causal bool, scale any, gqa bool) *Value {
-	dt := q.DType
-	if k.DType != dt || v.DType != dt {
+	checkAttentionTypes(q, k, v)
+	if causal && mask != nil {
+		Fail("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
+	}
+	if !fusable(q, k, v, mask, gqa) {
+		if gqa && q.Dim() >= 3 {
+			hq := q.Sizes[q.Dim()-3]
+			k = b.Call("repeat_interleave.self_int", k, hq.FloorDiv(k.Sizes[k.Dim()-3]), -3)
+			v = b.Call("repeat_interleave.self_int", v, hq.FloorDiv(v.Sizes[v.Dim()-3]), -3)
+		}
+		return composedAttention(b, q, k, v, mask, causal, scale)
+	}
+	if q.Dim() == 3 { // PyTorch does not fuse it, so the result is row-major
+		x := [3]*Value{b.Call("contiguous", q), k, v}
+		for i := range x {
+			x[i] = b.Call("unsqueeze", x[i], 0)
+		}
+		if mask != nil && mask.Dim() == 3 {
+			mask = b.Call("unsqueeze", mask, 0)
+		}
+		return b.Call("squeeze.dim", fused(b, x[0], x[1], x[2], mask, causal, scale), 0)
+	}
+	return fused(b, q, k, v, mask, causal, scale)
+}
+
+func fused(b *Build, q, k, v, mask *Value, causal bool, scale any) *Value {
+	return b.CallN("_scaled_dot_product_flash_attention_for_cpu", q, k, v, 0.0, causal, mask, scale)[0]
+}
+
+func checkAttentionTypes(q, k, v *Value) {
+	if k.DType != q.DType || v.DType != q.DType {
 		Fail("Expected query, key, and value to have the same dtype, but got query.dtype: %s key.dtype: %s and value.dtype: %s instead.", q.DType, k.DType, v.DType)
 	}
-	if gqa && q.Dim() >= 3 {
-		hq := q.Sizes[q.Dim()-3]
-		k = b.Call("repeat_interleave.self_int", k, hq.FloorDiv(k.Sizes[k.Dim()-3]), -3)
-		v = b.Call("repeat_interleave.self_int", v, hq.FloorDiv(v.Sizes[v.Dim()-3]), -3)
-	}
+}
+
+// composedAttention computes attention by other operators.
+func composedAttention(b *Build, q, k, v, mask *Value, causal bool, scale any) *Value {
+	dt := q.DType
 	origin := q
 	if dt.IsReduced() {
 		q, k, v = toF32(b, q), toF32(b, k), toF32(b, v)

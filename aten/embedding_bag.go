@@ -3,6 +3,7 @@ package aten
 import (
 	"math"
 
+	"github.com/pt2go/pt2/kernels/cpu"
 	"github.com/pt2go/pt2/symbolic"
 	"github.com/pt2go/pt2/tensor"
 )
@@ -86,10 +87,78 @@ func shapeEmbeddingBag(a *Args, forwardOnly bool) []Meta {
 }
 
 func embeddingBagKernel(k *Kernel) {
+	if k.T(0).DType() == tensor.Float32 && k.I64(4) != bagMax && k.I64(8) < 0 {
+		embeddingBagSums(k)
+		return
+	}
 	if workType(k.T(0).DType()) == tensor.Float64 {
 		embeddingBags[float64](k, tensor.Float64)
 	} else {
 		embeddingBags[float32](k, tensor.Float32)
+	}
+}
+
+// embeddingBagSums computes sums and means in float32 where no index stands for padding.
+func embeddingBagSums(k *Kernel) {
+	w := k.contiguous(k.T(0))
+	idx := tensor.Contiguous[int64](k.as(k.T(1), tensor.Int64))
+	offsets := tensor.Contiguous[int64](k.as(k.T(2), tensor.Int64))
+	table, n, mean := tensor.Contiguous[float32](w), w.Sizes()[0], k.I64(4) == bagMean
+	for _, i := range idx {
+		indexRow(i, n)
+	}
+	var scale []float32
+	if s := k.OptT(6); s != nil {
+		scale = tensor.Contiguous[float32](k.contiguous(s))
+	}
+	out := k.room(0, tensor.Float32)
+	bags, d := int(out.Sizes()[0]), int(out.Sizes()[1])
+	ends := bagEnds(offsets, bags, int64(len(idx)))
+	dst := tensor.Contiguous[float32](out)
+	count := func(b int) int64 {
+		c := max(ends[b]-offsets[b], 0)
+		if k.Bool(7) && b == bags-1 && mean { // PyTorch counts what lies beyond the last offset too
+			c += int64(len(idx)) - ends[b]
+		}
+		return c
+	}
+	k.Pool.ParallelFor(bags, max(1, bags*8192/max(len(idx)*d, 1)), func(lo, hi int) {
+		for b := lo; b < hi; b++ {
+			row, from := dst[b*d:(b+1)*d], offsets[b]
+			var s []float32
+			if scale != nil {
+				s = scale[min(from, int64(len(scale))):]
+			}
+			cpu.BagSumF32(row, table, idx[min(from, int64(len(idx))):], int(max(ends[b]-from, 0)), s)
+			if c := count(b); mean && c > 1 {
+				cpu.DivScalarF32(row, row, float32(c))
+			}
+		}
+	})
+	k.deliver(0, out)
+	bagIntegers(k, offsets, ends, count, mean)
+}
+
+// bagIntegers fills the integer results: the bag of each index where it is asked for, and the sizes of bags of means. (A sum needs
+// none, and PyTorch leaves them 0.)
+func bagIntegers(k *Kernel, offsets, ends []int64, count func(b int) int64, mean bool) {
+	if of := k.Out[1]; of != nil && of.Numel() > 0 {
+		v := tensor.New(tensor.Int64, of.Sizes()...)
+		p := tensor.Contiguous[int64](v)
+		for b := range ends {
+			for i := offsets[b]; i < ends[b]; i++ {
+				p[i] = int64(b)
+			}
+		}
+		Copy(k.Pool, of, v)
+	}
+	if sizes := k.Out[2]; mean && sizes != nil && sizes.Numel() > 0 {
+		v := tensor.New(tensor.Int64, sizes.Sizes()...)
+		p := tensor.Contiguous[int64](v)
+		for b := range ends {
+			p[b] = count(b)
+		}
+		Copy(k.Pool, sizes, v)
 	}
 }
 

@@ -291,10 +291,18 @@ func addTo(k *Kernel, self *tensor.Tensor, beta, alpha Scalar) {
 		return
 	}
 	kk.Map2(Fn2{
-		I64: Each2(func(s, p int64) int64 { return bi*s + ai*p }), F32: Each2(func(s, p float32) float32 { return float32(bf)*s + float32(af)*p }),
+		I64: Each2(func(s, p int64) int64 { return bi*s + ai*p }), F32: addScaledF32(float32(bf), float32(af)),
 		F64: Each2(func(s, p float64) float64 { return bf*s + af*p }), C64: Each2(func(s, p complex64) complex64 { return complex64(bc)*s + complex64(ac)*p }),
 		C128: Each2(func(s, p complex128) complex128 { return bc*s + ac*p }),
 	}, self, out)
+}
+
+// addScaledF32 is beta*s + alpha*p over blocks.
+func addScaledF32(beta, alpha float32) func(d, s, p []float32) {
+	if beta == 1 && alpha == 1 {
+		return cpu.AddF32
+	}
+	return Each2(func(s, p float32) float32 { return beta*s + alpha*p })
 }
 
 func matrixOf(t *tensor.Tensor) cpu.Matrix {
@@ -308,18 +316,17 @@ func product(k *Kernel, out, x, y *tensor.Tensor, _ bool) {
 		return
 	}
 	dt := out.DType()
-	if dt.IsReduced() || dt == tensor.Float32 {
-		xf, yf := widenF32(k, x), widenF32(k, y)
-		if dt == tensor.Float32 && out.Strides()[1] == 1 {
-			cpu.Gemm(k.Pool, m, n, d, emptySafe(xf), emptySafe(yf), tensor.Data[float32](out), int(out.Strides()[0]), false, nil)
+	switch dt {
+	case tensor.Float16, tensor.BFloat16:
+		halfProduct(k, out, x, y, nil)
+	case tensor.Float32:
+		if out.Strides()[1] == 1 {
+			cpu.Gemm(k.Pool, m, n, d, matrixOf(x), matrixOf(y), tensor.Data[float32](out), int(out.Strides()[0]), false, nil)
 			return
 		}
 		c := tensor.New(tensor.Float32, int64(m), int64(n))
-		cpu.Gemm(k.Pool, m, n, d, emptySafe(xf), emptySafe(yf), tensor.Data[float32](c), n, false, nil)
+		cpu.Gemm(k.Pool, m, n, d, matrixOf(x), matrixOf(y), tensor.Data[float32](c), n, false, nil)
 		Copy(k.Pool, out, c)
-		return
-	}
-	switch dt {
 	case tensor.Float64:
 		naive[float64](k, out, x, y)
 	case tensor.Complex64:
@@ -344,16 +351,6 @@ func product(k *Kernel, out, x, y *tensor.Tensor, _ bool) {
 		FailAs("NotImplementedError", "\"addmm_impl_cpu_\" not implemented for '%s'", dt.CPPName())
 	}
 }
-
-// widenF32 gives a 16-bit float matrix in float32; float32 passes.
-func widenF32(k *Kernel, t *tensor.Tensor) *tensor.Tensor {
-	if t.DType() == tensor.Float32 {
-		return t
-	}
-	return k.as(t, tensor.Float32)
-}
-
-func emptySafe(t *tensor.Tensor) cpu.Matrix { return matrixOf(t) }
 
 // naive multiplies by rows, in the element type itself (integers wrap).
 func naive[T tensor.Element](k *Kernel, out, x, y *tensor.Tensor) {
@@ -388,13 +385,6 @@ func batchedProduct(k *Kernel, out, x, y *tensor.Tensor) {
 	nb := int(out.Sizes()[0])
 	sub := func(t *tensor.Tensor, i int) *tensor.Tensor {
 		return t.WithView(t.Sizes()[1:], t.Strides()[1:], t.Offset()+int64(i)*t.Strides()[0])
-	}
-	if out.DType().IsReduced() {
-		x, y = k.as(x, tensor.Float32), k.as(y, tensor.Float32)
-		c := tensor.New(tensor.Float32, out.Sizes()...)
-		batchedProduct(&Kernel{Args: k.Args, Pool: k.Pool}, c, x, y)
-		Copy(k.Pool, out, c)
-		return
 	}
 	if nb >= 2*k.Pool.Size() {
 		serial := &Kernel{Args: k.Args}
@@ -435,13 +425,11 @@ func linearKernel(k *Kernel) {
 		return
 	}
 	if out.DType().IsReduced() {
-		c := tensor.New(tensor.Float32, m, n)
-		var ep *cpu.Epilogue
+		var wide []float32
 		if bias != nil {
-			ep = &cpu.Epilogue{ColBias: tensor.Contiguous[float32](k.as(bias, tensor.Float32))}
+			wide = tensor.Contiguous[float32](k.as(bias.WithView([]int64{n}, []int64{lastStride(bias)}, bias.Offset()), tensor.Float32))
 		}
-		cpu.Gemm(k.Pool, int(m), int(n), int(d), matrixOf(k.as(x2, tensor.Float32)), matrixOf(widenF32(k, wt)), tensor.Data[float32](c), int(n), false, ep)
-		Copy(k.Pool, o2, c)
+		halfProduct(k, o2, x2, wt, wide)
 		return
 	}
 	product(k, o2, x2, wt, false)

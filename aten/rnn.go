@@ -17,7 +17,7 @@ var rnnOps = []Op{
 		if len(hx) != 2 {
 			Fail("lstm expects two hidden states")
 		}
-		return layers(b, a, hx, func(b *Build, x []*Value, w rnnWeights, h []*Value) ([]*Value, []*Value) {
+		return layers(b, a, hx, modeLSTM, func(b *Build, x []*Value, w rnnWeights, h []*Value) ([]*Value, []*Value) {
 			out := make([]*Value, len(x))
 			hc, cc := h[0], h[1]
 			for i, xi := range x {
@@ -28,8 +28,14 @@ var rnnOps = []Op{
 		})
 	}},
 	{Schema: "gru.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)", Decomp: func(b *Build, a *Args) []*Value {
-		return layers(b, a, []*Value{a.Tensor(1)}, single(func(b *Build, x, h *Value, w rnnWeights) *Value { return gruStep(b, x, h, w.hh, w.bhh) }))
+		return layers(b, a, []*Value{a.Tensor(1)}, modeGRU, single(func(b *Build, x, h *Value, w rnnWeights) *Value { return gruStep(b, x, h, w.hh, w.bhh) }))
 	}},
+	{
+		Schema: "mkldnn_rnn_layer(Tensor input, Tensor weight0, Tensor weight1, Tensor weight2, Tensor weight3, Tensor hx_, Tensor cx_, bool reverse, int[] batch_sizes, int mode, int hidden_size, int num_layers, bool has_biases, bool bidirectional, bool batch_first, bool train) -> (Tensor, Tensor, Tensor, Tensor)",
+		Shape:  shapeRecurrentLayer,
+		CPU:    func(k *Kernel) { RunRecurrent(k, PackRecurrent(k.Args)) },
+		Note:   "one layer and direction, LSTM or GRU in float32; the workspace is empty",
+	},
 	{Schema: "rnn_tanh.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)", Decomp: plainLayers("tanh")},
 	{Schema: "rnn_relu.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)", Decomp: plainLayers("relu")},
 }
@@ -45,7 +51,7 @@ func plainCell(act string) func(b *Build, a *Args) []*Value {
 
 func plainLayers(act string) func(b *Build, a *Args) []*Value {
 	return func(b *Build, a *Args) []*Value {
-		return layers(b, a, []*Value{a.Tensor(1)}, single(func(b *Build, x, h *Value, w rnnWeights) *Value {
+		return layers(b, a, []*Value{a.Tensor(1)}, modePlain, single(func(b *Build, x, h *Value, w rnnWeights) *Value {
 			return b.Call(act, b.Call("add.Tensor", x, linearOpt(b, h, w.hh, w.bhh)))
 		}))
 	}
@@ -95,7 +101,7 @@ func gruStep(b *Build, x, h, whh, bhh *Value) *Value {
 
 // layers runs all layers and directions of an .input overload: arguments 2.. are the parameters, has_biases, num_layers,
 // dropout, train, bidirectional, batch_first.
-func layers(b *Build, a *Args, hx []*Value, run cellRun) []*Value {
+func layers(b *Build, a *Args, hx []*Value, mode int, run cellRun) []*Value {
 	x, params := a.Tensor(0), a.Tensors(2)
 	bias, n, bidir, batchFirst := a.Bool(3), int(a.I64(4)), a.Bool(7), a.Bool(8)
 	if a.Bool(6) && a.Float(5) > 0 {
@@ -134,15 +140,8 @@ func layers(b *Build, a *Args, hx []*Value, run cellRun) []*Value {
 			for i := range hx {
 				h[i] = b.Call("select.int", hx[i], 0, l*dirs+d)
 			}
-			steps := b.CallN("unbind.int", linearOpt(b, x, w.ih, w.bih), 0)
-			if d == 1 {
-				steps = flippedValues(steps)
-			}
-			out, end := run(b, steps, w, h)
-			if d == 1 {
-				out = flippedValues(out)
-			}
-			outs = append(outs, b.Call("stack", out, 0))
+			out, end := oneLayer(b, x, w, h, mode, d == 1, run)
+			outs = append(outs, out)
 			for i := range end {
 				last[i] = append(last[i], end[i])
 			}
@@ -167,6 +166,22 @@ func layers(b *Build, a *Args, hx []*Value, run cellRun) []*Value {
 		res = append(res, s)
 	}
 	return res
+}
+
+// oneLayer runs a layer in one direction: by an operator of its own where there is one, else step by step.
+func oneLayer(b *Build, x *Value, w rnnWeights, h []*Value, mode int, reverse bool, run cellRun) (out *Value, last []*Value) {
+	if fusedLayer(x, w, mode) {
+		return recurrentLayer(b, x, w, h, mode, reverse)
+	}
+	steps := b.CallN("unbind.int", linearOpt(b, x, w.ih, w.bih), 0)
+	if reverse {
+		steps = flippedValues(steps)
+	}
+	outs, last := run(b, steps, w, h)
+	if reverse {
+		outs = flippedValues(outs)
+	}
+	return b.Call("stack", outs, 0), last
 }
 
 func flippedValues(v []*Value) []*Value {
