@@ -49,6 +49,9 @@ func GemmHalf(p *pool.Pool, f HalfFormat, m, n, k int, a, b HalfMatrix, c []uint
 	if m == 0 || n == 0 {
 		return
 	}
+	if k == 0 {
+		a, b = HalfMatrix{}, HalfMatrix{} // there may be no memory
+	}
 	wide := scratch(m * k)
 	defer wide.free()
 	x := Matrix{wide.data, k, 1}
@@ -59,7 +62,7 @@ func GemmHalf(p *pool.Pool, f HalfFormat, m, n, k int, a, b HalfMatrix, c []uint
 		defer sums.free()
 		for t := lo; t < hi; t++ {
 			j, w := t*per, min(per, n-t*per)
-			halfBlock(f, m, w, k, x, HalfMatrix{b.Data[j*b.Col:], b.Row, b.Col}, sums.data, w)
+			halfBlock(f, m, w, k, x, HalfMatrix{b.Data[min(j*b.Col, len(b.Data)):], b.Row, b.Col}, sums.data, w)
 			for i := range m {
 				row := sums.data[i*w : (i+1)*w]
 				if ep != nil {
@@ -83,7 +86,10 @@ func halfColumns(m, n, k, workers int) int {
 
 // widenMatrix is dst = src [rows, cols] in float32, dst row-major.
 func (f HalfFormat) widenMatrix(dst Matrix, src HalfMatrix, rows, cols int) {
-	if src.Col == 1 {
+	switch {
+	case cols == 0:
+		return
+	case src.Col == 1:
 		for i := range rows {
 			f.Widen(dst.Data[i*dst.Row:i*dst.Row+cols], src.Data[i*src.Row:i*src.Row+cols])
 		}

@@ -35,6 +35,9 @@ func checkGemmHalf(t *testing.T, rng *rand.Rand, p *pool.Pool, f HalfFormat, m, 
 	t.Helper()
 	x, y, bias := randoms(rng, m*k+3), randoms(rng, 2*k*n+3), randoms(rng, n)
 	a, b := HalfMatrix{halves(f, x), k, 1}, HalfMatrix{halves(f, y), n, 1}
+	if k == 0 {
+		a.Data, b.Data = nil, nil
+	}
 	switch trans {
 	case 1:
 		b.Row, b.Col = 1, k
