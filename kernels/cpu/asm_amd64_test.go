@@ -16,7 +16,7 @@ func asmLevels() []string {
 
 // setAsm limits the kernels to a level until restore is called.
 func setAsm(level string) (restore func()) {
-	avx2, avx512 := hasAVX2, hasAVX512
-	hasAVX2, hasAVX512 = avx2 && level != "portable", avx512 && level == "AVX512"
-	return func() { hasAVX2, hasAVX512 = avx2, avx512 }
+	avx2, avx512, vnni := hasAVX2, hasAVX512, hasVNNI
+	hasAVX2, hasAVX512, hasVNNI = avx2 && level != "portable", avx512 && level == "AVX512", vnni && level == "AVX512"
+	return func() { hasAVX2, hasAVX512, hasVNNI = avx2, avx512, vnni }
 }

@@ -10,3 +10,6 @@ var hasAVX2 = cpu.X86.HasAVX2 && cpu.X86.HasFMA
 
 // hasAVX512 chooses the forms of 512 bits over those. The extensions asked for came together, but for the first Xeon Phi.
 var hasAVX512 = hasAVX2 && cpu.X86.HasAVX512F && cpu.X86.HasAVX512VL && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512DQ && cpu.X86.HasBMI2
+
+// hasVNNI chooses the products of 8-bit integers in one instruction.
+var hasVNNI = hasAVX512 && cpu.X86.HasAVX512VNNI

@@ -5,4 +5,5 @@ package cpu
 const (
 	hasAVX2   = false
 	hasAVX512 = false
+	hasVNNI   = false
 )

@@ -20,6 +20,7 @@ var families = map[string]func(){
 	"half":      half,
 	"rnn":       rnn,
 	"gather":    gather,
+	"quant":     quant,
 }
 
 var absent strings.Builder // declarations for builds without assembly

@@ -1,0 +1,240 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// quant writes products of 8-bit integers and what turns their sums into 8-bit integers again.
+func quant() {
+	tileVNNI()
+	tileAVX2()
+	maxU8()
+	forBoth(func() {
+		requantize()
+		quantize()
+		dequantize()
+	})
+}
+
+// walkTaps runs body for each tap and step within it, with the offset of the step's bytes in a register; bytes is a step's length.
+func walkTaps(bytes uint64, body func(at Register)) {
+	taps, n := Load(Param("taps"), GP64()), Load(Param("ntaps"), GP64())
+	at, steps := GP64(), GP64()
+	Label("tap")
+	MOVQ(Mem{Base: taps}, at)
+	ADDQ(Imm(8), taps)
+	Load(Param("steps"), steps)
+	Label("step")
+	body(at)
+	ADDQ(Imm(bytes), at)
+	DECQ(steps)
+	JNE(LabelRef("step"))
+	DECQ(n)
+	JNE(LabelRef("tap"))
+}
+
+// rowPointers are x plus the offsets of rows.
+func rowPointers(n int) []Register {
+	x, rows := Load(Param("x"), GP64()), Load(Param("rows"), GP64())
+	r := make([]Register, n)
+	for i := range r {
+		r[i] = GP64()
+		MOVQ(Mem{Base: rows, Disp: 8 * i}, r[i])
+		ADDQ(x, r[i])
+	}
+	return r
+}
+
+func tileVNNI() {
+	function("quantTileVNNI", "func(x *uint8, rows, taps *int, ntaps, steps int, w *int8, acc *int32)", "computes a 6x64 tile of sums of u8*s8: rows are at 6 offsets from x, taps at ntaps offsets from those, each of steps groups of 4 numbers; w is [ntaps, steps, 64, 4].")
+	rows := rowPointers(6)
+	w := Load(Param("w"), GP64())
+	var acc [6][4]vec
+	for i := range acc {
+		for j := range acc[i] {
+			acc[i][j] = ZMM()
+			VPXORD(acc[i][j], acc[i][j], acc[i][j])
+		}
+	}
+	var b [4]vec
+	for j := range b {
+		b[j] = ZMM()
+	}
+	t := []vec{ZMM(), ZMM()}
+	walkTaps(4, func(at Register) {
+		for j := range b {
+			VMOVDQU32(Mem{Base: w, Disp: 64 * j}, b[j])
+		}
+		for i, r := range rows {
+			VPBROADCASTD(Mem{Base: r, Index: at, Scale: 1}, t[i%2])
+			for j := range b {
+				VPDPBUSD(b[j], t[i%2], acc[i][j])
+			}
+		}
+		ADDQ(U32(256), w)
+	})
+	out := Load(Param("acc"), GP64())
+	for i := range acc {
+		for j := range acc[i] {
+			VMOVDQU32(acc[i][j], Mem{Base: out, Disp: 256*i + 64*j})
+		}
+	}
+	VZEROUPPER()
+	RET()
+}
+
+// tileAVX2 multiplies in 16 bits: the instruction for 8 bits would saturate.
+func tileAVX2() {
+	function("quantTileAVX2", "func(x *uint8, rows, taps *int, ntaps, steps int, w, acc *int32)", "computes a 4x16 tile of sums of u8*s8: rows are at 4 offsets from x, taps at ntaps offsets from those, each of steps pairs of numbers; w is [ntaps, steps, 16] pairs of 16-bit integers.")
+	rows := rowPointers(4)
+	w := Load(Param("w"), GP64())
+	var acc [4][2]vec
+	for i := range acc {
+		for j := range acc[i] {
+			acc[i][j] = YMM()
+			VPXOR(acc[i][j], acc[i][j], acc[i][j])
+		}
+	}
+	walkTaps(2, func(at Register) {
+		for i, r := range rows {
+			pair, t := XMM(), YMM()
+			VPBROADCASTW(Mem{Base: r, Index: at, Scale: 1}, pair)
+			VPMOVZXBW(pair, t)
+			for j := range 2 {
+				s := YMM()
+				VPMADDWD(Mem{Base: w, Disp: 32 * j}, t, s)
+				VPADDD(s, acc[i][j], acc[i][j])
+			}
+		}
+		ADDQ(Imm(64), w)
+	})
+	out := Load(Param("acc"), GP64())
+	for i := range acc {
+		for j := range acc[i] {
+			VMOVDQU(acc[i][j], Mem{Base: out, Disp: 64*i + 32*j})
+		}
+	}
+	VZEROUPPER()
+	RET()
+}
+
+// broadcastAt fills a vector with the 32-bit number at a pointer.
+func broadcastAt(m Mem) vec {
+	y := VEC()
+	VPBROADCASTD(m, y)
+	return y
+}
+
+// toQuantum is x/scale + zero, rounded to nearest even and clamped: params are 1/scale, zero, the least and the largest result.
+func toQuantum(x vec, inv, zero, least, most vec) vec {
+	x = mul(x, inv)
+	x = minOf(x, num(1e9)) // NaN becomes the most, too
+	x = maxOf(x, num(-1e9))
+	y := VEC()
+	VCVTPS2DQ(x, y)
+	VPADDD(zero, y, y)
+	VPMAXSD(least, y, y)
+	VPMINSD(most, y, y)
+	return y
+}
+
+// requantize turns sums into 8-bit numbers, in place but for their width.
+func requantize() {
+	function("requantize"+isa(), "func(n int, acc, offset *int32, scale, bias *float32, residual *uint8, params *float32)", "turns n sums, a multiple of 16, into quanta: f = (acc+offset)*scale + bias + ((residual^flip) - zero)*step, clamped, then rounded; residual may be nil. params are step, zero, flip, lo, hi, 1/scale, zero, least, most.")
+	n, acc, offset := Load(Param("n"), GP64()), Load(Param("acc"), GP64()), Load(Param("offset"), GP64())
+	scale, bias, residual := Load(Param("scale"), GP64()), Load(Param("bias"), GP64()), Load(Param("residual"), GP64())
+	params := Load(Param("params"), GP64())
+	param := func(i int) vec { return broadcastAt(Mem{Base: params, Disp: 4 * i}) }
+	inv, zero, least, most := param(5), param(6), param(7), param(8)
+	Label("loop")
+	f := VEC()
+	VMOVUPS(Mem{Base: acc}, f)
+	VPADDD(Mem{Base: offset}, f, f)
+	VCVTDQ2PS(f, f)
+	VFMADD213PS(Mem{Base: bias}, load(Mem{Base: scale}), f)
+	TESTQ(residual, residual)
+	JE(LabelRef("clamp"))
+	r := VEC()
+	VPMOVZXBD(Mem{Base: residual}, r)
+	if wide {
+		VPXORD(param(2), r, r)
+	} else {
+		VPXOR(param(2), r, r)
+	}
+	VCVTDQ2PS(r, r)
+	VSUBPS(param(1), r, r)
+	VFMADD231PS(param(0), r, f)
+	ADDQ(Imm(uint64(width())), residual)
+	Label("clamp")
+	VMAXPS(param(3), f, f)
+	VMINPS(param(4), f, f)
+	q := toQuantum(f, inv, zero, least, most)
+	VMOVUPS(q, Mem{Base: acc})
+	for _, p := range []Register{acc, offset, scale, bias} {
+		ADDQ(Imm(uint64(4*width())), p)
+	}
+	SUBQ(Imm(uint64(width())), n)
+	JNE(LabelRef("loop"))
+	VZEROUPPER()
+	RET()
+}
+
+func quantize() {
+	function("quantizeF32"+isa(), "func(dst *int32, x *float32, n int, params *float32)", "turns n numbers, a multiple of 16, into quanta; params are 1/scale, zero, least, most.")
+	dst, x, n := Load(Param("dst"), GP64()), Load(Param("x"), GP64()), Load(Param("n"), GP64())
+	params := Load(Param("params"), GP64())
+	param := func(i int) vec { return broadcastAt(Mem{Base: params, Disp: 4 * i}) }
+	inv, zero, least, most := param(0), param(1), param(2), param(3)
+	Label("loop")
+	VMOVUPS(toQuantum(load(Mem{Base: x}), inv, zero, least, most), Mem{Base: dst})
+	ADDQ(Imm(uint64(4*width())), dst)
+	ADDQ(Imm(uint64(4*width())), x)
+	SUBQ(Imm(uint64(width())), n)
+	JNE(LabelRef("loop"))
+	VZEROUPPER()
+	RET()
+}
+
+func dequantize() {
+	function("dequantizeF32"+isa(), "func(dst *float32, x *uint8, n int, flip int32, zero, scale float32)", "is (x^flip - zero) * scale for n numbers, a multiple of 16.")
+	dst, x, n := Load(Param("dst"), GP64()), Load(Param("x"), GP64()), Load(Param("n"), GP64())
+	zero, scale := broadcast("zero"), broadcast("scale")
+	f := Load(Param("flip"), GP32())
+	fx, flip := XMM(), VEC()
+	VMOVD(f, fx)
+	VPBROADCASTD(fx, flip)
+	Label("loop")
+	y := VEC()
+	VPMOVZXBD(Mem{Base: x}, y)
+	if wide {
+		VPXORD(flip, y, y)
+	} else {
+		VPXOR(flip, y, y)
+	}
+	VCVTDQ2PS(y, y)
+	VMOVUPS(mul(sub(y, zero), scale), Mem{Base: dst})
+	ADDQ(Imm(uint64(4*width())), dst)
+	ADDQ(Imm(uint64(width())), x)
+	SUBQ(Imm(uint64(width())), n)
+	JNE(LabelRef("loop"))
+	VZEROUPPER()
+	RET()
+}
+
+func maxU8() {
+	function("maxU8AVX2", "func(d, x *uint8, n int)", "makes d the larger of d and x, n elements, a multiple of 32.")
+	d, x, n := Load(Param("d"), GP64()), Load(Param("x"), GP64()), Load(Param("n"), GP64())
+	Label("loop")
+	v := YMM()
+	VMOVDQU(Mem{Base: x}, v)
+	VPMAXUB(Mem{Base: d}, v, v)
+	VMOVDQU(v, Mem{Base: d})
+	ADDQ(Imm(32), d)
+	ADDQ(Imm(32), x)
+	SUBQ(Imm(32), n)
+	JNE(LabelRef("loop"))
+	VZEROUPPER()
+	RET()
+}
