@@ -323,15 +323,11 @@ func (m *Mask) applyHalf(row []float32, at int) {
 }
 
 // packedSize is the length of a packed [k, n] matrix.
-func packedSize(k, n int) int { return k * roundUp(n, nr) }
+func packedSize(k, n int) int { return k * tileSetOf[float32]().packedWidth(n) }
 
 // packInto is [PackB] into given memory.
 func packInto(dst []float32, b Matrix, k, n int) PackedB {
-	p := PackedB{K: k, N: n, data: dst}
-	for k0, off := 0, 0; k0 < k; k0 += kc {
-		kb := min(kc, k-k0)
-		packB(dst[off:], b, k0, kb, 0, n)
-		off += kb * roundUp(n, nr)
-	}
-	return p
+	set := tileSetOf[float32]()
+	set.packB(nil, dst, b, k, n)
+	return PackedB{K: k, N: n, set: set, data: dst}
 }
