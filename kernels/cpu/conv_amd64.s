@@ -4,6 +4,1476 @@
 
 #include "textflag.h"
 
+// func depthwise1F32AVX512(d *byte)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·depthwise1F32AVX512(SB), NOSPLIT, $0-8
+	MOVQ         d+0(FP), AX
+	VBROADCASTSS 160(AX), Z31
+	VBROADCASTSS 164(AX), Z30
+
+depthwise1F32AVX512_tile:
+	MOVQ (AX), CX
+	MOVQ 72(AX), DX
+	MOVQ 48(AX), BX
+	MOVQ 96(AX), SI
+	MOVQ 120(AX), DI
+
+depthwise1F32AVX512_v4:
+	CMPQ    DI, $0x00000040
+	JL      depthwise1F32AVX512_v2
+	VMOVUPS (SI), Z0
+	VMOVUPS 64(SI), Z1
+	VMOVUPS 128(SI), Z2
+	VMOVUPS 192(SI), Z3
+	MOVQ    136(AX), R8
+	MOVQ    24(AX), R9
+	MOVQ    BX, R10
+	MOVQ    120(AX), R11
+	SHLQ    $0x02, R11
+
+depthwise1F32AVX512_v4_taps:
+	VMOVUPS     (R10), Z4
+	VMOVUPS     64(R10), Z5
+	VMOVUPS     128(R10), Z6
+	VMOVUPS     192(R10), Z7
+	MOVQ        (R9), R12
+	VFMADD231PS (CX)(R12*4), Z4, Z0
+	VFMADD231PS 64(CX)(R12*4), Z5, Z1
+	VFMADD231PS 128(CX)(R12*4), Z6, Z2
+	VFMADD231PS 192(CX)(R12*4), Z7, Z3
+	ADDQ        R11, R10
+	ADDQ        $0x20, R9
+	DECQ        R8
+	JNE         depthwise1F32AVX512_v4_taps
+	MOVQ        DX, R8
+	MOVQ        128(AX), R11
+	SHLQ        $0x02, R11
+	VMAXPS      Z0, Z31, Z0
+	VMINPS      Z0, Z30, Z0
+	VMOVUPS     Z0, (R8)
+	VMAXPS      Z1, Z31, Z1
+	VMINPS      Z1, Z30, Z1
+	VMOVUPS     Z1, 64(R8)
+	VMAXPS      Z2, Z31, Z2
+	VMINPS      Z2, Z30, Z2
+	VMOVUPS     Z2, 128(R8)
+	VMAXPS      Z3, Z31, Z3
+	VMINPS      Z3, Z30, Z3
+	VMOVUPS     Z3, 192(R8)
+	ADDQ        $0x00000100, CX
+	ADDQ        $0x00000100, DX
+	ADDQ        $0x00000100, BX
+	ADDQ        $0x00000100, SI
+	SUBQ        $0x00000040, DI
+	JMP         depthwise1F32AVX512_v4
+
+depthwise1F32AVX512_v2:
+	CMPQ    DI, $0x00000020
+	JL      depthwise1F32AVX512_v1
+	VMOVUPS (SI), Z0
+	VMOVUPS 64(SI), Z1
+	MOVQ    136(AX), R8
+	MOVQ    24(AX), R9
+	MOVQ    BX, R10
+	MOVQ    120(AX), R11
+	SHLQ    $0x02, R11
+
+depthwise1F32AVX512_v2_taps:
+	VMOVUPS     (R10), Z2
+	VMOVUPS     64(R10), Z3
+	MOVQ        (R9), R12
+	VFMADD231PS (CX)(R12*4), Z2, Z0
+	VFMADD231PS 64(CX)(R12*4), Z3, Z1
+	ADDQ        R11, R10
+	ADDQ        $0x20, R9
+	DECQ        R8
+	JNE         depthwise1F32AVX512_v2_taps
+	MOVQ        DX, R8
+	MOVQ        128(AX), R11
+	SHLQ        $0x02, R11
+	VMAXPS      Z0, Z31, Z0
+	VMINPS      Z0, Z30, Z0
+	VMOVUPS     Z0, (R8)
+	VMAXPS      Z1, Z31, Z1
+	VMINPS      Z1, Z30, Z1
+	VMOVUPS     Z1, 64(R8)
+	ADDQ        $0x00000080, CX
+	ADDQ        $0x00000080, DX
+	ADDQ        $0x00000080, BX
+	ADDQ        $0x00000080, SI
+	SUBQ        $0x00000020, DI
+	JMP         depthwise1F32AVX512_v2
+
+depthwise1F32AVX512_v1:
+	CMPQ    DI, $0x00000010
+	JL      depthwise1F32AVX512_tail
+	VMOVUPS (SI), Z0
+	MOVQ    136(AX), R8
+	MOVQ    24(AX), R9
+	MOVQ    BX, R10
+	MOVQ    120(AX), R11
+	SHLQ    $0x02, R11
+
+depthwise1F32AVX512_v1_taps:
+	VMOVUPS     (R10), Z1
+	MOVQ        (R9), R12
+	VFMADD231PS (CX)(R12*4), Z1, Z0
+	ADDQ        R11, R10
+	ADDQ        $0x20, R9
+	DECQ        R8
+	JNE         depthwise1F32AVX512_v1_taps
+	MOVQ        DX, R8
+	MOVQ        128(AX), R11
+	SHLQ        $0x02, R11
+	VMAXPS      Z0, Z31, Z0
+	VMINPS      Z0, Z30, Z0
+	VMOVUPS     Z0, (R8)
+	ADDQ        $0x00000040, CX
+	ADDQ        $0x00000040, DX
+	ADDQ        $0x00000040, BX
+	ADDQ        $0x00000040, SI
+	SUBQ        $0x00000010, DI
+	JMP         depthwise1F32AVX512_v1
+
+depthwise1F32AVX512_tail:
+	TESTQ     DI, DI
+	JE        depthwise1F32AVX512_next
+	MOVQ      $0x0000ffff, R8
+	BZHIQ     DI, R8, R8
+	KMOVW     R8, K1
+	VMOVUPS.Z (SI), K1, Z0
+	MOVQ      136(AX), SI
+	MOVQ      24(AX), DI
+	MOVQ      120(AX), R8
+	SHLQ      $0x02, R8
+
+depthwise1F32AVX512_last_taps:
+	VMOVUPS.Z   (BX), K1, Z1
+	MOVQ        (DI), R9
+	VFMADD231PS (CX)(R9*4), Z1, K1, Z0
+	ADDQ        R8, BX
+	ADDQ        $0x20, DI
+	DECQ        SI
+	JNE         depthwise1F32AVX512_last_taps
+	MOVQ        DX, CX
+	MOVQ        128(AX), R8
+	SHLQ        $0x02, R8
+	VMAXPS      Z0, Z31, Z0
+	VMINPS      Z0, Z30, Z0
+	VMOVUPS     Z0, K1, (CX)
+
+depthwise1F32AVX512_next:
+	MOVQ 144(AX), CX
+	SHLQ $0x02, CX
+	ADDQ CX, (AX)
+	MOVQ 128(AX), CX
+	SHLQ $0x02, CX
+	ADDQ CX, 72(AX)
+	DECQ 152(AX)
+	JNE  depthwise1F32AVX512_tile
+	VZEROUPPER
+	RET
+
+// func depthwise2F32AVX512(d *byte)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·depthwise2F32AVX512(SB), NOSPLIT, $0-8
+	MOVQ         d+0(FP), AX
+	VBROADCASTSS 160(AX), Z31
+	VBROADCASTSS 164(AX), Z30
+
+depthwise2F32AVX512_tile:
+	MOVQ (AX), CX
+	MOVQ 72(AX), DX
+	MOVQ 48(AX), BX
+	MOVQ 96(AX), SI
+	MOVQ 120(AX), DI
+
+depthwise2F32AVX512_v4:
+	CMPQ    DI, $0x00000040
+	JL      depthwise2F32AVX512_v2
+	VMOVUPS (SI), Z0
+	VMOVUPS Z0, Z4
+	VMOVUPS 64(SI), Z1
+	VMOVUPS Z1, Z5
+	VMOVUPS 128(SI), Z2
+	VMOVUPS Z2, Z6
+	VMOVUPS 192(SI), Z3
+	VMOVUPS Z3, Z7
+	MOVQ    136(AX), R8
+	MOVQ    24(AX), R9
+	MOVQ    BX, R10
+	MOVQ    120(AX), R11
+	SHLQ    $0x02, R11
+
+depthwise2F32AVX512_v4_taps:
+	VMOVUPS     (R10), Z8
+	VMOVUPS     64(R10), Z9
+	VMOVUPS     128(R10), Z10
+	VMOVUPS     192(R10), Z11
+	MOVQ        (R9), R12
+	VFMADD231PS (CX)(R12*4), Z8, Z0
+	VFMADD231PS 64(CX)(R12*4), Z9, Z1
+	VFMADD231PS 128(CX)(R12*4), Z10, Z2
+	VFMADD231PS 192(CX)(R12*4), Z11, Z3
+	MOVQ        8(R9), R12
+	VFMADD231PS (CX)(R12*4), Z8, Z4
+	VFMADD231PS 64(CX)(R12*4), Z9, Z5
+	VFMADD231PS 128(CX)(R12*4), Z10, Z6
+	VFMADD231PS 192(CX)(R12*4), Z11, Z7
+	ADDQ        R11, R10
+	ADDQ        $0x20, R9
+	DECQ        R8
+	JNE         depthwise2F32AVX512_v4_taps
+	MOVQ        DX, R8
+	MOVQ        128(AX), R11
+	SHLQ        $0x02, R11
+	VMAXPS      Z0, Z31, Z0
+	VMINPS      Z0, Z30, Z0
+	VMOVUPS     Z0, (R8)
+	VMAXPS      Z1, Z31, Z1
+	VMINPS      Z1, Z30, Z1
+	VMOVUPS     Z1, 64(R8)
+	VMAXPS      Z2, Z31, Z2
+	VMINPS      Z2, Z30, Z2
+	VMOVUPS     Z2, 128(R8)
+	VMAXPS      Z3, Z31, Z3
+	VMINPS      Z3, Z30, Z3
+	VMOVUPS     Z3, 192(R8)
+	ADDQ        R11, R8
+	VMAXPS      Z4, Z31, Z4
+	VMINPS      Z4, Z30, Z4
+	VMOVUPS     Z4, (R8)
+	VMAXPS      Z5, Z31, Z5
+	VMINPS      Z5, Z30, Z5
+	VMOVUPS     Z5, 64(R8)
+	VMAXPS      Z6, Z31, Z6
+	VMINPS      Z6, Z30, Z6
+	VMOVUPS     Z6, 128(R8)
+	VMAXPS      Z7, Z31, Z7
+	VMINPS      Z7, Z30, Z7
+	VMOVUPS     Z7, 192(R8)
+	ADDQ        $0x00000100, CX
+	ADDQ        $0x00000100, DX
+	ADDQ        $0x00000100, BX
+	ADDQ        $0x00000100, SI
+	SUBQ        $0x00000040, DI
+	JMP         depthwise2F32AVX512_v4
+
+depthwise2F32AVX512_v2:
+	CMPQ    DI, $0x00000020
+	JL      depthwise2F32AVX512_v1
+	VMOVUPS (SI), Z0
+	VMOVUPS Z0, Z2
+	VMOVUPS 64(SI), Z1
+	VMOVUPS Z1, Z3
+	MOVQ    136(AX), R8
+	MOVQ    24(AX), R9
+	MOVQ    BX, R10
+	MOVQ    120(AX), R11
+	SHLQ    $0x02, R11
+
+depthwise2F32AVX512_v2_taps:
+	VMOVUPS     (R10), Z4
+	VMOVUPS     64(R10), Z5
+	MOVQ        (R9), R12
+	VFMADD231PS (CX)(R12*4), Z4, Z0
+	VFMADD231PS 64(CX)(R12*4), Z5, Z1
+	MOVQ        8(R9), R12
+	VFMADD231PS (CX)(R12*4), Z4, Z2
+	VFMADD231PS 64(CX)(R12*4), Z5, Z3
+	ADDQ        R11, R10
+	ADDQ        $0x20, R9
+	DECQ        R8
+	JNE         depthwise2F32AVX512_v2_taps
+	MOVQ        DX, R8
+	MOVQ        128(AX), R11
+	SHLQ        $0x02, R11
+	VMAXPS      Z0, Z31, Z0
+	VMINPS      Z0, Z30, Z0
+	VMOVUPS     Z0, (R8)
+	VMAXPS      Z1, Z31, Z1
+	VMINPS      Z1, Z30, Z1
+	VMOVUPS     Z1, 64(R8)
+	ADDQ        R11, R8
+	VMAXPS      Z2, Z31, Z2
+	VMINPS      Z2, Z30, Z2
+	VMOVUPS     Z2, (R8)
+	VMAXPS      Z3, Z31, Z3
+	VMINPS      Z3, Z30, Z3
+	VMOVUPS     Z3, 64(R8)
+	ADDQ        $0x00000080, CX
+	ADDQ        $0x00000080, DX
+	ADDQ        $0x00000080, BX
+	ADDQ        $0x00000080, SI
+	SUBQ        $0x00000020, DI
+	JMP         depthwise2F32AVX512_v2
+
+depthwise2F32AVX512_v1:
+	CMPQ    DI, $0x00000010
+	JL      depthwise2F32AVX512_tail
+	VMOVUPS (SI), Z0
+	VMOVUPS Z0, Z1
+	MOVQ    136(AX), R8
+	MOVQ    24(AX), R9
+	MOVQ    BX, R10
+	MOVQ    120(AX), R11
+	SHLQ    $0x02, R11
+
+depthwise2F32AVX512_v1_taps:
+	VMOVUPS     (R10), Z2
+	MOVQ        (R9), R12
+	VFMADD231PS (CX)(R12*4), Z2, Z0
+	MOVQ        8(R9), R12
+	VFMADD231PS (CX)(R12*4), Z2, Z1
+	ADDQ        R11, R10
+	ADDQ        $0x20, R9
+	DECQ        R8
+	JNE         depthwise2F32AVX512_v1_taps
+	MOVQ        DX, R8
+	MOVQ        128(AX), R11
+	SHLQ        $0x02, R11
+	VMAXPS      Z0, Z31, Z0
+	VMINPS      Z0, Z30, Z0
+	VMOVUPS     Z0, (R8)
+	ADDQ        R11, R8
+	VMAXPS      Z1, Z31, Z1
+	VMINPS      Z1, Z30, Z1
+	VMOVUPS     Z1, (R8)
+	ADDQ        $0x00000040, CX
+	ADDQ        $0x00000040, DX
+	ADDQ        $0x00000040, BX
+	ADDQ        $0x00000040, SI
+	SUBQ        $0x00000010, DI
+	JMP         depthwise2F32AVX512_v1
+
+depthwise2F32AVX512_tail:
+	TESTQ     DI, DI
+	JE        depthwise2F32AVX512_next
+	MOVQ      $0x0000ffff, R8
+	BZHIQ     DI, R8, R8
+	KMOVW     R8, K1
+	VMOVUPS.Z (SI), K1, Z0
+	VMOVUPS   Z0, Z1
+	MOVQ      136(AX), SI
+	MOVQ      24(AX), DI
+	MOVQ      120(AX), R8
+	SHLQ      $0x02, R8
+
+depthwise2F32AVX512_last_taps:
+	VMOVUPS.Z   (BX), K1, Z2
+	MOVQ        (DI), R9
+	VFMADD231PS (CX)(R9*4), Z2, K1, Z0
+	MOVQ        8(DI), R9
+	VFMADD231PS (CX)(R9*4), Z2, K1, Z1
+	ADDQ        R8, BX
+	ADDQ        $0x20, DI
+	DECQ        SI
+	JNE         depthwise2F32AVX512_last_taps
+	MOVQ        DX, CX
+	MOVQ        128(AX), R8
+	SHLQ        $0x02, R8
+	VMAXPS      Z0, Z31, Z0
+	VMINPS      Z0, Z30, Z0
+	VMOVUPS     Z0, K1, (CX)
+	ADDQ        R8, CX
+	VMAXPS      Z1, Z31, Z1
+	VMINPS      Z1, Z30, Z1
+	VMOVUPS     Z1, K1, (CX)
+
+depthwise2F32AVX512_next:
+	MOVQ 144(AX), CX
+	SHLQ $0x02, CX
+	ADDQ CX, (AX)
+	MOVQ 128(AX), CX
+	SHLQ $0x02, CX
+	ADDQ CX, 72(AX)
+	ADDQ CX, 72(AX)
+	DECQ 152(AX)
+	JNE  depthwise2F32AVX512_tile
+	VZEROUPPER
+	RET
+
+// func depthwise3F32AVX512(d *byte)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·depthwise3F32AVX512(SB), NOSPLIT, $0-8
+	MOVQ         d+0(FP), AX
+	VBROADCASTSS 160(AX), Z31
+	VBROADCASTSS 164(AX), Z30
+
+depthwise3F32AVX512_tile:
+	MOVQ (AX), CX
+	MOVQ 72(AX), DX
+	MOVQ 48(AX), BX
+	MOVQ 96(AX), SI
+	MOVQ 120(AX), DI
+
+depthwise3F32AVX512_v4:
+	CMPQ    DI, $0x00000040
+	JL      depthwise3F32AVX512_v2
+	VMOVUPS (SI), Z0
+	VMOVUPS Z0, Z4
+	VMOVUPS Z0, Z8
+	VMOVUPS 64(SI), Z1
+	VMOVUPS Z1, Z5
+	VMOVUPS Z1, Z9
+	VMOVUPS 128(SI), Z2
+	VMOVUPS Z2, Z6
+	VMOVUPS Z2, Z10
+	VMOVUPS 192(SI), Z3
+	VMOVUPS Z3, Z7
+	VMOVUPS Z3, Z11
+	MOVQ    136(AX), R8
+	MOVQ    24(AX), R9
+	MOVQ    BX, R10
+	MOVQ    120(AX), R11
+	SHLQ    $0x02, R11
+
+depthwise3F32AVX512_v4_taps:
+	VMOVUPS     (R10), Z12
+	VMOVUPS     64(R10), Z13
+	VMOVUPS     128(R10), Z14
+	VMOVUPS     192(R10), Z15
+	MOVQ        (R9), R12
+	VFMADD231PS (CX)(R12*4), Z12, Z0
+	VFMADD231PS 64(CX)(R12*4), Z13, Z1
+	VFMADD231PS 128(CX)(R12*4), Z14, Z2
+	VFMADD231PS 192(CX)(R12*4), Z15, Z3
+	MOVQ        8(R9), R12
+	VFMADD231PS (CX)(R12*4), Z12, Z4
+	VFMADD231PS 64(CX)(R12*4), Z13, Z5
+	VFMADD231PS 128(CX)(R12*4), Z14, Z6
+	VFMADD231PS 192(CX)(R12*4), Z15, Z7
+	MOVQ        16(R9), R12
+	VFMADD231PS (CX)(R12*4), Z12, Z8
+	VFMADD231PS 64(CX)(R12*4), Z13, Z9
+	VFMADD231PS 128(CX)(R12*4), Z14, Z10
+	VFMADD231PS 192(CX)(R12*4), Z15, Z11
+	ADDQ        R11, R10
+	ADDQ        $0x20, R9
+	DECQ        R8
+	JNE         depthwise3F32AVX512_v4_taps
+	MOVQ        DX, R8
+	MOVQ        128(AX), R11
+	SHLQ        $0x02, R11
+	VMAXPS      Z0, Z31, Z0
+	VMINPS      Z0, Z30, Z0
+	VMOVUPS     Z0, (R8)
+	VMAXPS      Z1, Z31, Z1
+	VMINPS      Z1, Z30, Z1
+	VMOVUPS     Z1, 64(R8)
+	VMAXPS      Z2, Z31, Z2
+	VMINPS      Z2, Z30, Z2
+	VMOVUPS     Z2, 128(R8)
+	VMAXPS      Z3, Z31, Z3
+	VMINPS      Z3, Z30, Z3
+	VMOVUPS     Z3, 192(R8)
+	ADDQ        R11, R8
+	VMAXPS      Z4, Z31, Z4
+	VMINPS      Z4, Z30, Z4
+	VMOVUPS     Z4, (R8)
+	VMAXPS      Z5, Z31, Z5
+	VMINPS      Z5, Z30, Z5
+	VMOVUPS     Z5, 64(R8)
+	VMAXPS      Z6, Z31, Z6
+	VMINPS      Z6, Z30, Z6
+	VMOVUPS     Z6, 128(R8)
+	VMAXPS      Z7, Z31, Z7
+	VMINPS      Z7, Z30, Z7
+	VMOVUPS     Z7, 192(R8)
+	ADDQ        R11, R8
+	VMAXPS      Z8, Z31, Z8
+	VMINPS      Z8, Z30, Z8
+	VMOVUPS     Z8, (R8)
+	VMAXPS      Z9, Z31, Z9
+	VMINPS      Z9, Z30, Z9
+	VMOVUPS     Z9, 64(R8)
+	VMAXPS      Z10, Z31, Z10
+	VMINPS      Z10, Z30, Z10
+	VMOVUPS     Z10, 128(R8)
+	VMAXPS      Z11, Z31, Z11
+	VMINPS      Z11, Z30, Z11
+	VMOVUPS     Z11, 192(R8)
+	ADDQ        $0x00000100, CX
+	ADDQ        $0x00000100, DX
+	ADDQ        $0x00000100, BX
+	ADDQ        $0x00000100, SI
+	SUBQ        $0x00000040, DI
+	JMP         depthwise3F32AVX512_v4
+
+depthwise3F32AVX512_v2:
+	CMPQ    DI, $0x00000020
+	JL      depthwise3F32AVX512_v1
+	VMOVUPS (SI), Z0
+	VMOVUPS Z0, Z2
+	VMOVUPS Z0, Z4
+	VMOVUPS 64(SI), Z1
+	VMOVUPS Z1, Z3
+	VMOVUPS Z1, Z5
+	MOVQ    136(AX), R8
+	MOVQ    24(AX), R9
+	MOVQ    BX, R10
+	MOVQ    120(AX), R11
+	SHLQ    $0x02, R11
+
+depthwise3F32AVX512_v2_taps:
+	VMOVUPS     (R10), Z6
+	VMOVUPS     64(R10), Z7
+	MOVQ        (R9), R12
+	VFMADD231PS (CX)(R12*4), Z6, Z0
+	VFMADD231PS 64(CX)(R12*4), Z7, Z1
+	MOVQ        8(R9), R12
+	VFMADD231PS (CX)(R12*4), Z6, Z2
+	VFMADD231PS 64(CX)(R12*4), Z7, Z3
+	MOVQ        16(R9), R12
+	VFMADD231PS (CX)(R12*4), Z6, Z4
+	VFMADD231PS 64(CX)(R12*4), Z7, Z5
+	ADDQ        R11, R10
+	ADDQ        $0x20, R9
+	DECQ        R8
+	JNE         depthwise3F32AVX512_v2_taps
+	MOVQ        DX, R8
+	MOVQ        128(AX), R11
+	SHLQ        $0x02, R11
+	VMAXPS      Z0, Z31, Z0
+	VMINPS      Z0, Z30, Z0
+	VMOVUPS     Z0, (R8)
+	VMAXPS      Z1, Z31, Z1
+	VMINPS      Z1, Z30, Z1
+	VMOVUPS     Z1, 64(R8)
+	ADDQ        R11, R8
+	VMAXPS      Z2, Z31, Z2
+	VMINPS      Z2, Z30, Z2
+	VMOVUPS     Z2, (R8)
+	VMAXPS      Z3, Z31, Z3
+	VMINPS      Z3, Z30, Z3
+	VMOVUPS     Z3, 64(R8)
+	ADDQ        R11, R8
+	VMAXPS      Z4, Z31, Z4
+	VMINPS      Z4, Z30, Z4
+	VMOVUPS     Z4, (R8)
+	VMAXPS      Z5, Z31, Z5
+	VMINPS      Z5, Z30, Z5
+	VMOVUPS     Z5, 64(R8)
+	ADDQ        $0x00000080, CX
+	ADDQ        $0x00000080, DX
+	ADDQ        $0x00000080, BX
+	ADDQ        $0x00000080, SI
+	SUBQ        $0x00000020, DI
+	JMP         depthwise3F32AVX512_v2
+
+depthwise3F32AVX512_v1:
+	CMPQ    DI, $0x00000010
+	JL      depthwise3F32AVX512_tail
+	VMOVUPS (SI), Z0
+	VMOVUPS Z0, Z1
+	VMOVUPS Z0, Z2
+	MOVQ    136(AX), R8
+	MOVQ    24(AX), R9
+	MOVQ    BX, R10
+	MOVQ    120(AX), R11
+	SHLQ    $0x02, R11
+
+depthwise3F32AVX512_v1_taps:
+	VMOVUPS     (R10), Z3
+	MOVQ        (R9), R12
+	VFMADD231PS (CX)(R12*4), Z3, Z0
+	MOVQ        8(R9), R12
+	VFMADD231PS (CX)(R12*4), Z3, Z1
+	MOVQ        16(R9), R12
+	VFMADD231PS (CX)(R12*4), Z3, Z2
+	ADDQ        R11, R10
+	ADDQ        $0x20, R9
+	DECQ        R8
+	JNE         depthwise3F32AVX512_v1_taps
+	MOVQ        DX, R8
+	MOVQ        128(AX), R11
+	SHLQ        $0x02, R11
+	VMAXPS      Z0, Z31, Z0
+	VMINPS      Z0, Z30, Z0
+	VMOVUPS     Z0, (R8)
+	ADDQ        R11, R8
+	VMAXPS      Z1, Z31, Z1
+	VMINPS      Z1, Z30, Z1
+	VMOVUPS     Z1, (R8)
+	ADDQ        R11, R8
+	VMAXPS      Z2, Z31, Z2
+	VMINPS      Z2, Z30, Z2
+	VMOVUPS     Z2, (R8)
+	ADDQ        $0x00000040, CX
+	ADDQ        $0x00000040, DX
+	ADDQ        $0x00000040, BX
+	ADDQ        $0x00000040, SI
+	SUBQ        $0x00000010, DI
+	JMP         depthwise3F32AVX512_v1
+
+depthwise3F32AVX512_tail:
+	TESTQ     DI, DI
+	JE        depthwise3F32AVX512_next
+	MOVQ      $0x0000ffff, R8
+	BZHIQ     DI, R8, R8
+	KMOVW     R8, K1
+	VMOVUPS.Z (SI), K1, Z0
+	VMOVUPS   Z0, Z1
+	VMOVUPS   Z0, Z2
+	MOVQ      136(AX), SI
+	MOVQ      24(AX), DI
+	MOVQ      120(AX), R8
+	SHLQ      $0x02, R8
+
+depthwise3F32AVX512_last_taps:
+	VMOVUPS.Z   (BX), K1, Z3
+	MOVQ        (DI), R9
+	VFMADD231PS (CX)(R9*4), Z3, K1, Z0
+	MOVQ        8(DI), R9
+	VFMADD231PS (CX)(R9*4), Z3, K1, Z1
+	MOVQ        16(DI), R9
+	VFMADD231PS (CX)(R9*4), Z3, K1, Z2
+	ADDQ        R8, BX
+	ADDQ        $0x20, DI
+	DECQ        SI
+	JNE         depthwise3F32AVX512_last_taps
+	MOVQ        DX, CX
+	MOVQ        128(AX), R8
+	SHLQ        $0x02, R8
+	VMAXPS      Z0, Z31, Z0
+	VMINPS      Z0, Z30, Z0
+	VMOVUPS     Z0, K1, (CX)
+	ADDQ        R8, CX
+	VMAXPS      Z1, Z31, Z1
+	VMINPS      Z1, Z30, Z1
+	VMOVUPS     Z1, K1, (CX)
+	ADDQ        R8, CX
+	VMAXPS      Z2, Z31, Z2
+	VMINPS      Z2, Z30, Z2
+	VMOVUPS     Z2, K1, (CX)
+
+depthwise3F32AVX512_next:
+	MOVQ 144(AX), CX
+	SHLQ $0x02, CX
+	ADDQ CX, (AX)
+	MOVQ 128(AX), CX
+	SHLQ $0x02, CX
+	ADDQ CX, 72(AX)
+	ADDQ CX, 72(AX)
+	ADDQ CX, 72(AX)
+	DECQ 152(AX)
+	JNE  depthwise3F32AVX512_tile
+	VZEROUPPER
+	RET
+
+// func depthwise4F32AVX512(d *byte)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·depthwise4F32AVX512(SB), NOSPLIT, $0-8
+	MOVQ         d+0(FP), AX
+	VBROADCASTSS 160(AX), Z31
+	VBROADCASTSS 164(AX), Z30
+
+depthwise4F32AVX512_tile:
+	MOVQ (AX), CX
+	MOVQ 72(AX), DX
+	MOVQ 48(AX), BX
+	MOVQ 96(AX), SI
+	MOVQ 120(AX), DI
+
+depthwise4F32AVX512_v4:
+	CMPQ    DI, $0x00000040
+	JL      depthwise4F32AVX512_v2
+	VMOVUPS (SI), Z0
+	VMOVUPS Z0, Z4
+	VMOVUPS Z0, Z8
+	VMOVUPS Z0, Z12
+	VMOVUPS 64(SI), Z1
+	VMOVUPS Z1, Z5
+	VMOVUPS Z1, Z9
+	VMOVUPS Z1, Z13
+	VMOVUPS 128(SI), Z2
+	VMOVUPS Z2, Z6
+	VMOVUPS Z2, Z10
+	VMOVUPS Z2, Z14
+	VMOVUPS 192(SI), Z3
+	VMOVUPS Z3, Z7
+	VMOVUPS Z3, Z11
+	VMOVUPS Z3, Z15
+	MOVQ    136(AX), R8
+	MOVQ    24(AX), R9
+	MOVQ    BX, R10
+	MOVQ    120(AX), R11
+	SHLQ    $0x02, R11
+
+depthwise4F32AVX512_v4_taps:
+	VMOVUPS     (R10), Z16
+	VMOVUPS     64(R10), Z17
+	VMOVUPS     128(R10), Z18
+	VMOVUPS     192(R10), Z19
+	MOVQ        (R9), R12
+	VFMADD231PS (CX)(R12*4), Z16, Z0
+	VFMADD231PS 64(CX)(R12*4), Z17, Z1
+	VFMADD231PS 128(CX)(R12*4), Z18, Z2
+	VFMADD231PS 192(CX)(R12*4), Z19, Z3
+	MOVQ        8(R9), R12
+	VFMADD231PS (CX)(R12*4), Z16, Z4
+	VFMADD231PS 64(CX)(R12*4), Z17, Z5
+	VFMADD231PS 128(CX)(R12*4), Z18, Z6
+	VFMADD231PS 192(CX)(R12*4), Z19, Z7
+	MOVQ        16(R9), R12
+	VFMADD231PS (CX)(R12*4), Z16, Z8
+	VFMADD231PS 64(CX)(R12*4), Z17, Z9
+	VFMADD231PS 128(CX)(R12*4), Z18, Z10
+	VFMADD231PS 192(CX)(R12*4), Z19, Z11
+	MOVQ        24(R9), R12
+	VFMADD231PS (CX)(R12*4), Z16, Z12
+	VFMADD231PS 64(CX)(R12*4), Z17, Z13
+	VFMADD231PS 128(CX)(R12*4), Z18, Z14
+	VFMADD231PS 192(CX)(R12*4), Z19, Z15
+	ADDQ        R11, R10
+	ADDQ        $0x20, R9
+	DECQ        R8
+	JNE         depthwise4F32AVX512_v4_taps
+	MOVQ        DX, R8
+	MOVQ        128(AX), R11
+	SHLQ        $0x02, R11
+	VMAXPS      Z0, Z31, Z0
+	VMINPS      Z0, Z30, Z0
+	VMOVUPS     Z0, (R8)
+	VMAXPS      Z1, Z31, Z1
+	VMINPS      Z1, Z30, Z1
+	VMOVUPS     Z1, 64(R8)
+	VMAXPS      Z2, Z31, Z2
+	VMINPS      Z2, Z30, Z2
+	VMOVUPS     Z2, 128(R8)
+	VMAXPS      Z3, Z31, Z3
+	VMINPS      Z3, Z30, Z3
+	VMOVUPS     Z3, 192(R8)
+	ADDQ        R11, R8
+	VMAXPS      Z4, Z31, Z4
+	VMINPS      Z4, Z30, Z4
+	VMOVUPS     Z4, (R8)
+	VMAXPS      Z5, Z31, Z5
+	VMINPS      Z5, Z30, Z5
+	VMOVUPS     Z5, 64(R8)
+	VMAXPS      Z6, Z31, Z6
+	VMINPS      Z6, Z30, Z6
+	VMOVUPS     Z6, 128(R8)
+	VMAXPS      Z7, Z31, Z7
+	VMINPS      Z7, Z30, Z7
+	VMOVUPS     Z7, 192(R8)
+	ADDQ        R11, R8
+	VMAXPS      Z8, Z31, Z8
+	VMINPS      Z8, Z30, Z8
+	VMOVUPS     Z8, (R8)
+	VMAXPS      Z9, Z31, Z9
+	VMINPS      Z9, Z30, Z9
+	VMOVUPS     Z9, 64(R8)
+	VMAXPS      Z10, Z31, Z10
+	VMINPS      Z10, Z30, Z10
+	VMOVUPS     Z10, 128(R8)
+	VMAXPS      Z11, Z31, Z11
+	VMINPS      Z11, Z30, Z11
+	VMOVUPS     Z11, 192(R8)
+	ADDQ        R11, R8
+	VMAXPS      Z12, Z31, Z12
+	VMINPS      Z12, Z30, Z12
+	VMOVUPS     Z12, (R8)
+	VMAXPS      Z13, Z31, Z13
+	VMINPS      Z13, Z30, Z13
+	VMOVUPS     Z13, 64(R8)
+	VMAXPS      Z14, Z31, Z14
+	VMINPS      Z14, Z30, Z14
+	VMOVUPS     Z14, 128(R8)
+	VMAXPS      Z15, Z31, Z15
+	VMINPS      Z15, Z30, Z15
+	VMOVUPS     Z15, 192(R8)
+	ADDQ        $0x00000100, CX
+	ADDQ        $0x00000100, DX
+	ADDQ        $0x00000100, BX
+	ADDQ        $0x00000100, SI
+	SUBQ        $0x00000040, DI
+	JMP         depthwise4F32AVX512_v4
+
+depthwise4F32AVX512_v2:
+	CMPQ    DI, $0x00000020
+	JL      depthwise4F32AVX512_v1
+	VMOVUPS (SI), Z0
+	VMOVUPS Z0, Z2
+	VMOVUPS Z0, Z4
+	VMOVUPS Z0, Z6
+	VMOVUPS 64(SI), Z1
+	VMOVUPS Z1, Z3
+	VMOVUPS Z1, Z5
+	VMOVUPS Z1, Z7
+	MOVQ    136(AX), R8
+	MOVQ    24(AX), R9
+	MOVQ    BX, R10
+	MOVQ    120(AX), R11
+	SHLQ    $0x02, R11
+
+depthwise4F32AVX512_v2_taps:
+	VMOVUPS     (R10), Z8
+	VMOVUPS     64(R10), Z9
+	MOVQ        (R9), R12
+	VFMADD231PS (CX)(R12*4), Z8, Z0
+	VFMADD231PS 64(CX)(R12*4), Z9, Z1
+	MOVQ        8(R9), R12
+	VFMADD231PS (CX)(R12*4), Z8, Z2
+	VFMADD231PS 64(CX)(R12*4), Z9, Z3
+	MOVQ        16(R9), R12
+	VFMADD231PS (CX)(R12*4), Z8, Z4
+	VFMADD231PS 64(CX)(R12*4), Z9, Z5
+	MOVQ        24(R9), R12
+	VFMADD231PS (CX)(R12*4), Z8, Z6
+	VFMADD231PS 64(CX)(R12*4), Z9, Z7
+	ADDQ        R11, R10
+	ADDQ        $0x20, R9
+	DECQ        R8
+	JNE         depthwise4F32AVX512_v2_taps
+	MOVQ        DX, R8
+	MOVQ        128(AX), R11
+	SHLQ        $0x02, R11
+	VMAXPS      Z0, Z31, Z0
+	VMINPS      Z0, Z30, Z0
+	VMOVUPS     Z0, (R8)
+	VMAXPS      Z1, Z31, Z1
+	VMINPS      Z1, Z30, Z1
+	VMOVUPS     Z1, 64(R8)
+	ADDQ        R11, R8
+	VMAXPS      Z2, Z31, Z2
+	VMINPS      Z2, Z30, Z2
+	VMOVUPS     Z2, (R8)
+	VMAXPS      Z3, Z31, Z3
+	VMINPS      Z3, Z30, Z3
+	VMOVUPS     Z3, 64(R8)
+	ADDQ        R11, R8
+	VMAXPS      Z4, Z31, Z4
+	VMINPS      Z4, Z30, Z4
+	VMOVUPS     Z4, (R8)
+	VMAXPS      Z5, Z31, Z5
+	VMINPS      Z5, Z30, Z5
+	VMOVUPS     Z5, 64(R8)
+	ADDQ        R11, R8
+	VMAXPS      Z6, Z31, Z6
+	VMINPS      Z6, Z30, Z6
+	VMOVUPS     Z6, (R8)
+	VMAXPS      Z7, Z31, Z7
+	VMINPS      Z7, Z30, Z7
+	VMOVUPS     Z7, 64(R8)
+	ADDQ        $0x00000080, CX
+	ADDQ        $0x00000080, DX
+	ADDQ        $0x00000080, BX
+	ADDQ        $0x00000080, SI
+	SUBQ        $0x00000020, DI
+	JMP         depthwise4F32AVX512_v2
+
+depthwise4F32AVX512_v1:
+	CMPQ    DI, $0x00000010
+	JL      depthwise4F32AVX512_tail
+	VMOVUPS (SI), Z0
+	VMOVUPS Z0, Z1
+	VMOVUPS Z0, Z2
+	VMOVUPS Z0, Z3
+	MOVQ    136(AX), R8
+	MOVQ    24(AX), R9
+	MOVQ    BX, R10
+	MOVQ    120(AX), R11
+	SHLQ    $0x02, R11
+
+depthwise4F32AVX512_v1_taps:
+	VMOVUPS     (R10), Z4
+	MOVQ        (R9), R12
+	VFMADD231PS (CX)(R12*4), Z4, Z0
+	MOVQ        8(R9), R12
+	VFMADD231PS (CX)(R12*4), Z4, Z1
+	MOVQ        16(R9), R12
+	VFMADD231PS (CX)(R12*4), Z4, Z2
+	MOVQ        24(R9), R12
+	VFMADD231PS (CX)(R12*4), Z4, Z3
+	ADDQ        R11, R10
+	ADDQ        $0x20, R9
+	DECQ        R8
+	JNE         depthwise4F32AVX512_v1_taps
+	MOVQ        DX, R8
+	MOVQ        128(AX), R11
+	SHLQ        $0x02, R11
+	VMAXPS      Z0, Z31, Z0
+	VMINPS      Z0, Z30, Z0
+	VMOVUPS     Z0, (R8)
+	ADDQ        R11, R8
+	VMAXPS      Z1, Z31, Z1
+	VMINPS      Z1, Z30, Z1
+	VMOVUPS     Z1, (R8)
+	ADDQ        R11, R8
+	VMAXPS      Z2, Z31, Z2
+	VMINPS      Z2, Z30, Z2
+	VMOVUPS     Z2, (R8)
+	ADDQ        R11, R8
+	VMAXPS      Z3, Z31, Z3
+	VMINPS      Z3, Z30, Z3
+	VMOVUPS     Z3, (R8)
+	ADDQ        $0x00000040, CX
+	ADDQ        $0x00000040, DX
+	ADDQ        $0x00000040, BX
+	ADDQ        $0x00000040, SI
+	SUBQ        $0x00000010, DI
+	JMP         depthwise4F32AVX512_v1
+
+depthwise4F32AVX512_tail:
+	TESTQ     DI, DI
+	JE        depthwise4F32AVX512_next
+	MOVQ      $0x0000ffff, R8
+	BZHIQ     DI, R8, R8
+	KMOVW     R8, K1
+	VMOVUPS.Z (SI), K1, Z0
+	VMOVUPS   Z0, Z1
+	VMOVUPS   Z0, Z2
+	VMOVUPS   Z0, Z3
+	MOVQ      136(AX), SI
+	MOVQ      24(AX), DI
+	MOVQ      120(AX), R8
+	SHLQ      $0x02, R8
+
+depthwise4F32AVX512_last_taps:
+	VMOVUPS.Z   (BX), K1, Z4
+	MOVQ        (DI), R9
+	VFMADD231PS (CX)(R9*4), Z4, K1, Z0
+	MOVQ        8(DI), R9
+	VFMADD231PS (CX)(R9*4), Z4, K1, Z1
+	MOVQ        16(DI), R9
+	VFMADD231PS (CX)(R9*4), Z4, K1, Z2
+	MOVQ        24(DI), R9
+	VFMADD231PS (CX)(R9*4), Z4, K1, Z3
+	ADDQ        R8, BX
+	ADDQ        $0x20, DI
+	DECQ        SI
+	JNE         depthwise4F32AVX512_last_taps
+	MOVQ        DX, CX
+	MOVQ        128(AX), R8
+	SHLQ        $0x02, R8
+	VMAXPS      Z0, Z31, Z0
+	VMINPS      Z0, Z30, Z0
+	VMOVUPS     Z0, K1, (CX)
+	ADDQ        R8, CX
+	VMAXPS      Z1, Z31, Z1
+	VMINPS      Z1, Z30, Z1
+	VMOVUPS     Z1, K1, (CX)
+	ADDQ        R8, CX
+	VMAXPS      Z2, Z31, Z2
+	VMINPS      Z2, Z30, Z2
+	VMOVUPS     Z2, K1, (CX)
+	ADDQ        R8, CX
+	VMAXPS      Z3, Z31, Z3
+	VMINPS      Z3, Z30, Z3
+	VMOVUPS     Z3, K1, (CX)
+
+depthwise4F32AVX512_next:
+	MOVQ 144(AX), CX
+	SHLQ $0x02, CX
+	ADDQ CX, (AX)
+	MOVQ 128(AX), CX
+	SHLQ $0x02, CX
+	ADDQ CX, 72(AX)
+	ADDQ CX, 72(AX)
+	ADDQ CX, 72(AX)
+	ADDQ CX, 72(AX)
+	DECQ 152(AX)
+	JNE  depthwise4F32AVX512_tile
+	VZEROUPPER
+	RET
+
+// func depthwise1F32AVX2(d *byte)
+// Requires: AVX, FMA3
+TEXT ·depthwise1F32AVX2(SB), NOSPLIT, $0-8
+	MOVQ         d+0(FP), AX
+	VBROADCASTSS 160(AX), Y15
+	VBROADCASTSS 164(AX), Y14
+
+depthwise1F32AVX2_tile:
+	MOVQ (AX), CX
+	MOVQ 72(AX), DX
+	MOVQ 48(AX), BX
+	MOVQ 96(AX), SI
+	MOVQ 120(AX), DI
+
+depthwise1F32AVX2_v2:
+	CMPQ    DI, $0x00000010
+	JL      depthwise1F32AVX2_v1
+	VMOVUPS (SI), Y0
+	VMOVUPS 32(SI), Y1
+	MOVQ    136(AX), R8
+	MOVQ    24(AX), R9
+	MOVQ    BX, R10
+	MOVQ    120(AX), R11
+	SHLQ    $0x02, R11
+
+depthwise1F32AVX2_v2_taps:
+	VMOVUPS     (R10), Y2
+	VMOVUPS     32(R10), Y3
+	MOVQ        (R9), R12
+	VFMADD231PS (CX)(R12*4), Y2, Y0
+	VFMADD231PS 32(CX)(R12*4), Y3, Y1
+	ADDQ        R11, R10
+	ADDQ        $0x20, R9
+	DECQ        R8
+	JNE         depthwise1F32AVX2_v2_taps
+	MOVQ        DX, R8
+	MOVQ        128(AX), R11
+	SHLQ        $0x02, R11
+	VMAXPS      Y0, Y15, Y0
+	VMINPS      Y0, Y14, Y0
+	VMOVUPS     Y0, (R8)
+	VMAXPS      Y1, Y15, Y1
+	VMINPS      Y1, Y14, Y1
+	VMOVUPS     Y1, 32(R8)
+	ADDQ        $0x00000040, CX
+	ADDQ        $0x00000040, DX
+	ADDQ        $0x00000040, BX
+	ADDQ        $0x00000040, SI
+	SUBQ        $0x00000010, DI
+	JMP         depthwise1F32AVX2_v2
+
+depthwise1F32AVX2_v1:
+	CMPQ    DI, $0x00000008
+	JL      depthwise1F32AVX2_tail
+	VMOVUPS (SI), Y0
+	MOVQ    136(AX), R8
+	MOVQ    24(AX), R9
+	MOVQ    BX, R10
+	MOVQ    120(AX), R11
+	SHLQ    $0x02, R11
+
+depthwise1F32AVX2_v1_taps:
+	VMOVUPS     (R10), Y1
+	MOVQ        (R9), R12
+	VFMADD231PS (CX)(R12*4), Y1, Y0
+	ADDQ        R11, R10
+	ADDQ        $0x20, R9
+	DECQ        R8
+	JNE         depthwise1F32AVX2_v1_taps
+	MOVQ        DX, R8
+	MOVQ        128(AX), R11
+	SHLQ        $0x02, R11
+	VMAXPS      Y0, Y15, Y0
+	VMINPS      Y0, Y14, Y0
+	VMOVUPS     Y0, (R8)
+	ADDQ        $0x00000020, CX
+	ADDQ        $0x00000020, DX
+	ADDQ        $0x00000020, BX
+	ADDQ        $0x00000020, SI
+	SUBQ        $0x00000008, DI
+	JMP         depthwise1F32AVX2_v1
+
+depthwise1F32AVX2_tail:
+	MOVQ 144(AX), CX
+	SHLQ $0x02, CX
+	ADDQ CX, (AX)
+	MOVQ 128(AX), CX
+	SHLQ $0x02, CX
+	ADDQ CX, 72(AX)
+	DECQ 152(AX)
+	JNE  depthwise1F32AVX2_tile
+	VZEROUPPER
+	RET
+
+// func depthwise2F32AVX2(d *byte)
+// Requires: AVX, FMA3
+TEXT ·depthwise2F32AVX2(SB), NOSPLIT, $0-8
+	MOVQ         d+0(FP), AX
+	VBROADCASTSS 160(AX), Y15
+	VBROADCASTSS 164(AX), Y14
+
+depthwise2F32AVX2_tile:
+	MOVQ (AX), CX
+	MOVQ 72(AX), DX
+	MOVQ 48(AX), BX
+	MOVQ 96(AX), SI
+	MOVQ 120(AX), DI
+
+depthwise2F32AVX2_v2:
+	CMPQ    DI, $0x00000010
+	JL      depthwise2F32AVX2_v1
+	VMOVUPS (SI), Y0
+	VMOVUPS Y0, Y2
+	VMOVUPS 32(SI), Y1
+	VMOVUPS Y1, Y3
+	MOVQ    136(AX), R8
+	MOVQ    24(AX), R9
+	MOVQ    BX, R10
+	MOVQ    120(AX), R11
+	SHLQ    $0x02, R11
+
+depthwise2F32AVX2_v2_taps:
+	VMOVUPS     (R10), Y4
+	VMOVUPS     32(R10), Y5
+	MOVQ        (R9), R12
+	VFMADD231PS (CX)(R12*4), Y4, Y0
+	VFMADD231PS 32(CX)(R12*4), Y5, Y1
+	MOVQ        8(R9), R12
+	VFMADD231PS (CX)(R12*4), Y4, Y2
+	VFMADD231PS 32(CX)(R12*4), Y5, Y3
+	ADDQ        R11, R10
+	ADDQ        $0x20, R9
+	DECQ        R8
+	JNE         depthwise2F32AVX2_v2_taps
+	MOVQ        DX, R8
+	MOVQ        128(AX), R11
+	SHLQ        $0x02, R11
+	VMAXPS      Y0, Y15, Y0
+	VMINPS      Y0, Y14, Y0
+	VMOVUPS     Y0, (R8)
+	VMAXPS      Y1, Y15, Y1
+	VMINPS      Y1, Y14, Y1
+	VMOVUPS     Y1, 32(R8)
+	ADDQ        R11, R8
+	VMAXPS      Y2, Y15, Y2
+	VMINPS      Y2, Y14, Y2
+	VMOVUPS     Y2, (R8)
+	VMAXPS      Y3, Y15, Y3
+	VMINPS      Y3, Y14, Y3
+	VMOVUPS     Y3, 32(R8)
+	ADDQ        $0x00000040, CX
+	ADDQ        $0x00000040, DX
+	ADDQ        $0x00000040, BX
+	ADDQ        $0x00000040, SI
+	SUBQ        $0x00000010, DI
+	JMP         depthwise2F32AVX2_v2
+
+depthwise2F32AVX2_v1:
+	CMPQ    DI, $0x00000008
+	JL      depthwise2F32AVX2_tail
+	VMOVUPS (SI), Y0
+	VMOVUPS Y0, Y1
+	MOVQ    136(AX), R8
+	MOVQ    24(AX), R9
+	MOVQ    BX, R10
+	MOVQ    120(AX), R11
+	SHLQ    $0x02, R11
+
+depthwise2F32AVX2_v1_taps:
+	VMOVUPS     (R10), Y2
+	MOVQ        (R9), R12
+	VFMADD231PS (CX)(R12*4), Y2, Y0
+	MOVQ        8(R9), R12
+	VFMADD231PS (CX)(R12*4), Y2, Y1
+	ADDQ        R11, R10
+	ADDQ        $0x20, R9
+	DECQ        R8
+	JNE         depthwise2F32AVX2_v1_taps
+	MOVQ        DX, R8
+	MOVQ        128(AX), R11
+	SHLQ        $0x02, R11
+	VMAXPS      Y0, Y15, Y0
+	VMINPS      Y0, Y14, Y0
+	VMOVUPS     Y0, (R8)
+	ADDQ        R11, R8
+	VMAXPS      Y1, Y15, Y1
+	VMINPS      Y1, Y14, Y1
+	VMOVUPS     Y1, (R8)
+	ADDQ        $0x00000020, CX
+	ADDQ        $0x00000020, DX
+	ADDQ        $0x00000020, BX
+	ADDQ        $0x00000020, SI
+	SUBQ        $0x00000008, DI
+	JMP         depthwise2F32AVX2_v1
+
+depthwise2F32AVX2_tail:
+	MOVQ 144(AX), CX
+	SHLQ $0x02, CX
+	ADDQ CX, (AX)
+	MOVQ 128(AX), CX
+	SHLQ $0x02, CX
+	ADDQ CX, 72(AX)
+	ADDQ CX, 72(AX)
+	DECQ 152(AX)
+	JNE  depthwise2F32AVX2_tile
+	VZEROUPPER
+	RET
+
+// func depthwise3F32AVX2(d *byte)
+// Requires: AVX, FMA3
+TEXT ·depthwise3F32AVX2(SB), NOSPLIT, $0-8
+	MOVQ         d+0(FP), AX
+	VBROADCASTSS 160(AX), Y15
+	VBROADCASTSS 164(AX), Y14
+
+depthwise3F32AVX2_tile:
+	MOVQ (AX), CX
+	MOVQ 72(AX), DX
+	MOVQ 48(AX), BX
+	MOVQ 96(AX), SI
+	MOVQ 120(AX), DI
+
+depthwise3F32AVX2_v2:
+	CMPQ    DI, $0x00000010
+	JL      depthwise3F32AVX2_v1
+	VMOVUPS (SI), Y0
+	VMOVUPS Y0, Y2
+	VMOVUPS Y0, Y4
+	VMOVUPS 32(SI), Y1
+	VMOVUPS Y1, Y3
+	VMOVUPS Y1, Y5
+	MOVQ    136(AX), R8
+	MOVQ    24(AX), R9
+	MOVQ    BX, R10
+	MOVQ    120(AX), R11
+	SHLQ    $0x02, R11
+
+depthwise3F32AVX2_v2_taps:
+	VMOVUPS     (R10), Y6
+	VMOVUPS     32(R10), Y7
+	MOVQ        (R9), R12
+	VFMADD231PS (CX)(R12*4), Y6, Y0
+	VFMADD231PS 32(CX)(R12*4), Y7, Y1
+	MOVQ        8(R9), R12
+	VFMADD231PS (CX)(R12*4), Y6, Y2
+	VFMADD231PS 32(CX)(R12*4), Y7, Y3
+	MOVQ        16(R9), R12
+	VFMADD231PS (CX)(R12*4), Y6, Y4
+	VFMADD231PS 32(CX)(R12*4), Y7, Y5
+	ADDQ        R11, R10
+	ADDQ        $0x20, R9
+	DECQ        R8
+	JNE         depthwise3F32AVX2_v2_taps
+	MOVQ        DX, R8
+	MOVQ        128(AX), R11
+	SHLQ        $0x02, R11
+	VMAXPS      Y0, Y15, Y0
+	VMINPS      Y0, Y14, Y0
+	VMOVUPS     Y0, (R8)
+	VMAXPS      Y1, Y15, Y1
+	VMINPS      Y1, Y14, Y1
+	VMOVUPS     Y1, 32(R8)
+	ADDQ        R11, R8
+	VMAXPS      Y2, Y15, Y2
+	VMINPS      Y2, Y14, Y2
+	VMOVUPS     Y2, (R8)
+	VMAXPS      Y3, Y15, Y3
+	VMINPS      Y3, Y14, Y3
+	VMOVUPS     Y3, 32(R8)
+	ADDQ        R11, R8
+	VMAXPS      Y4, Y15, Y4
+	VMINPS      Y4, Y14, Y4
+	VMOVUPS     Y4, (R8)
+	VMAXPS      Y5, Y15, Y5
+	VMINPS      Y5, Y14, Y5
+	VMOVUPS     Y5, 32(R8)
+	ADDQ        $0x00000040, CX
+	ADDQ        $0x00000040, DX
+	ADDQ        $0x00000040, BX
+	ADDQ        $0x00000040, SI
+	SUBQ        $0x00000010, DI
+	JMP         depthwise3F32AVX2_v2
+
+depthwise3F32AVX2_v1:
+	CMPQ    DI, $0x00000008
+	JL      depthwise3F32AVX2_tail
+	VMOVUPS (SI), Y0
+	VMOVUPS Y0, Y1
+	VMOVUPS Y0, Y2
+	MOVQ    136(AX), R8
+	MOVQ    24(AX), R9
+	MOVQ    BX, R10
+	MOVQ    120(AX), R11
+	SHLQ    $0x02, R11
+
+depthwise3F32AVX2_v1_taps:
+	VMOVUPS     (R10), Y3
+	MOVQ        (R9), R12
+	VFMADD231PS (CX)(R12*4), Y3, Y0
+	MOVQ        8(R9), R12
+	VFMADD231PS (CX)(R12*4), Y3, Y1
+	MOVQ        16(R9), R12
+	VFMADD231PS (CX)(R12*4), Y3, Y2
+	ADDQ        R11, R10
+	ADDQ        $0x20, R9
+	DECQ        R8
+	JNE         depthwise3F32AVX2_v1_taps
+	MOVQ        DX, R8
+	MOVQ        128(AX), R11
+	SHLQ        $0x02, R11
+	VMAXPS      Y0, Y15, Y0
+	VMINPS      Y0, Y14, Y0
+	VMOVUPS     Y0, (R8)
+	ADDQ        R11, R8
+	VMAXPS      Y1, Y15, Y1
+	VMINPS      Y1, Y14, Y1
+	VMOVUPS     Y1, (R8)
+	ADDQ        R11, R8
+	VMAXPS      Y2, Y15, Y2
+	VMINPS      Y2, Y14, Y2
+	VMOVUPS     Y2, (R8)
+	ADDQ        $0x00000020, CX
+	ADDQ        $0x00000020, DX
+	ADDQ        $0x00000020, BX
+	ADDQ        $0x00000020, SI
+	SUBQ        $0x00000008, DI
+	JMP         depthwise3F32AVX2_v1
+
+depthwise3F32AVX2_tail:
+	MOVQ 144(AX), CX
+	SHLQ $0x02, CX
+	ADDQ CX, (AX)
+	MOVQ 128(AX), CX
+	SHLQ $0x02, CX
+	ADDQ CX, 72(AX)
+	ADDQ CX, 72(AX)
+	ADDQ CX, 72(AX)
+	DECQ 152(AX)
+	JNE  depthwise3F32AVX2_tile
+	VZEROUPPER
+	RET
+
+// func depthwise4F32AVX2(d *byte)
+// Requires: AVX, FMA3
+TEXT ·depthwise4F32AVX2(SB), NOSPLIT, $0-8
+	MOVQ         d+0(FP), AX
+	VBROADCASTSS 160(AX), Y15
+	VBROADCASTSS 164(AX), Y14
+
+depthwise4F32AVX2_tile:
+	MOVQ (AX), CX
+	MOVQ 72(AX), DX
+	MOVQ 48(AX), BX
+	MOVQ 96(AX), SI
+	MOVQ 120(AX), DI
+
+depthwise4F32AVX2_v2:
+	CMPQ    DI, $0x00000010
+	JL      depthwise4F32AVX2_v1
+	VMOVUPS (SI), Y0
+	VMOVUPS Y0, Y2
+	VMOVUPS Y0, Y4
+	VMOVUPS Y0, Y6
+	VMOVUPS 32(SI), Y1
+	VMOVUPS Y1, Y3
+	VMOVUPS Y1, Y5
+	VMOVUPS Y1, Y7
+	MOVQ    136(AX), R8
+	MOVQ    24(AX), R9
+	MOVQ    BX, R10
+	MOVQ    120(AX), R11
+	SHLQ    $0x02, R11
+
+depthwise4F32AVX2_v2_taps:
+	VMOVUPS     (R10), Y8
+	VMOVUPS     32(R10), Y9
+	MOVQ        (R9), R12
+	VFMADD231PS (CX)(R12*4), Y8, Y0
+	VFMADD231PS 32(CX)(R12*4), Y9, Y1
+	MOVQ        8(R9), R12
+	VFMADD231PS (CX)(R12*4), Y8, Y2
+	VFMADD231PS 32(CX)(R12*4), Y9, Y3
+	MOVQ        16(R9), R12
+	VFMADD231PS (CX)(R12*4), Y8, Y4
+	VFMADD231PS 32(CX)(R12*4), Y9, Y5
+	MOVQ        24(R9), R12
+	VFMADD231PS (CX)(R12*4), Y8, Y6
+	VFMADD231PS 32(CX)(R12*4), Y9, Y7
+	ADDQ        R11, R10
+	ADDQ        $0x20, R9
+	DECQ        R8
+	JNE         depthwise4F32AVX2_v2_taps
+	MOVQ        DX, R8
+	MOVQ        128(AX), R11
+	SHLQ        $0x02, R11
+	VMAXPS      Y0, Y15, Y0
+	VMINPS      Y0, Y14, Y0
+	VMOVUPS     Y0, (R8)
+	VMAXPS      Y1, Y15, Y1
+	VMINPS      Y1, Y14, Y1
+	VMOVUPS     Y1, 32(R8)
+	ADDQ        R11, R8
+	VMAXPS      Y2, Y15, Y2
+	VMINPS      Y2, Y14, Y2
+	VMOVUPS     Y2, (R8)
+	VMAXPS      Y3, Y15, Y3
+	VMINPS      Y3, Y14, Y3
+	VMOVUPS     Y3, 32(R8)
+	ADDQ        R11, R8
+	VMAXPS      Y4, Y15, Y4
+	VMINPS      Y4, Y14, Y4
+	VMOVUPS     Y4, (R8)
+	VMAXPS      Y5, Y15, Y5
+	VMINPS      Y5, Y14, Y5
+	VMOVUPS     Y5, 32(R8)
+	ADDQ        R11, R8
+	VMAXPS      Y6, Y15, Y6
+	VMINPS      Y6, Y14, Y6
+	VMOVUPS     Y6, (R8)
+	VMAXPS      Y7, Y15, Y7
+	VMINPS      Y7, Y14, Y7
+	VMOVUPS     Y7, 32(R8)
+	ADDQ        $0x00000040, CX
+	ADDQ        $0x00000040, DX
+	ADDQ        $0x00000040, BX
+	ADDQ        $0x00000040, SI
+	SUBQ        $0x00000010, DI
+	JMP         depthwise4F32AVX2_v2
+
+depthwise4F32AVX2_v1:
+	CMPQ    DI, $0x00000008
+	JL      depthwise4F32AVX2_tail
+	VMOVUPS (SI), Y0
+	VMOVUPS Y0, Y1
+	VMOVUPS Y0, Y2
+	VMOVUPS Y0, Y3
+	MOVQ    136(AX), R8
+	MOVQ    24(AX), R9
+	MOVQ    BX, R10
+	MOVQ    120(AX), R11
+	SHLQ    $0x02, R11
+
+depthwise4F32AVX2_v1_taps:
+	VMOVUPS     (R10), Y4
+	MOVQ        (R9), R12
+	VFMADD231PS (CX)(R12*4), Y4, Y0
+	MOVQ        8(R9), R12
+	VFMADD231PS (CX)(R12*4), Y4, Y1
+	MOVQ        16(R9), R12
+	VFMADD231PS (CX)(R12*4), Y4, Y2
+	MOVQ        24(R9), R12
+	VFMADD231PS (CX)(R12*4), Y4, Y3
+	ADDQ        R11, R10
+	ADDQ        $0x20, R9
+	DECQ        R8
+	JNE         depthwise4F32AVX2_v1_taps
+	MOVQ        DX, R8
+	MOVQ        128(AX), R11
+	SHLQ        $0x02, R11
+	VMAXPS      Y0, Y15, Y0
+	VMINPS      Y0, Y14, Y0
+	VMOVUPS     Y0, (R8)
+	ADDQ        R11, R8
+	VMAXPS      Y1, Y15, Y1
+	VMINPS      Y1, Y14, Y1
+	VMOVUPS     Y1, (R8)
+	ADDQ        R11, R8
+	VMAXPS      Y2, Y15, Y2
+	VMINPS      Y2, Y14, Y2
+	VMOVUPS     Y2, (R8)
+	ADDQ        R11, R8
+	VMAXPS      Y3, Y15, Y3
+	VMINPS      Y3, Y14, Y3
+	VMOVUPS     Y3, (R8)
+	ADDQ        $0x00000020, CX
+	ADDQ        $0x00000020, DX
+	ADDQ        $0x00000020, BX
+	ADDQ        $0x00000020, SI
+	SUBQ        $0x00000008, DI
+	JMP         depthwise4F32AVX2_v1
+
+depthwise4F32AVX2_tail:
+	MOVQ 144(AX), CX
+	SHLQ $0x02, CX
+	ADDQ CX, (AX)
+	MOVQ 128(AX), CX
+	SHLQ $0x02, CX
+	ADDQ CX, 72(AX)
+	ADDQ CX, 72(AX)
+	ADDQ CX, 72(AX)
+	ADDQ CX, 72(AX)
+	DECQ 152(AX)
+	JNE  depthwise4F32AVX2_tile
+	VZEROUPPER
+	RET
+
 // func everySecondF32AVX2(dst *float32, src *float32, n int)
 // Requires: AVX, AVX2
 TEXT ·everySecondF32AVX2(SB), NOSPLIT, $0-24

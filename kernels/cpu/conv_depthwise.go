@@ -1,53 +1,193 @@
 package cpu
 
-import "github.com/pt2go/pt2/internal/pool"
+import (
+	"math"
+	"unsafe"
 
-// depthwiseNHWC convolves each channel with its own filter; w is [kernel, Out].
-func depthwiseNHWC(p *pool.Pool, c *Conv, w, x, out []float32, ep *Epilogue) {
-	rows := c.N * c.OutSize[0] * c.OutSize[1]
-	row := c.OutSize[2] * c.Out
-	finish := ep.over(out, c.Out)
-	p.ParallelFor(rows, max(1, 65536/(row*volume(c.Kernel))), func(lo, hi int) {
-		for t := lo; t < hi; t++ {
-			d := depthwiseRow{c: c, w: w, x: x, n: t / c.OutSize[1] / c.OutSize[0], z: t / c.OutSize[1] % c.OutSize[0], y: t % c.OutSize[1]}
-			d.run(out[t*row : (t+1)*row])
-			if finish != nil {
-				finish([2]int{t * c.OutSize[2], (t + 1) * c.OutSize[2]}, [2]int{0, c.Out})
+	"github.com/pt2go/pt2/internal/pool"
+)
+
+// depthwise is a run of tiles: some columns of a row of the output each, all channels. The value of column i is the sum over the taps
+// t of w[t*channels:] * x[offsets[t*depthwiseColumns+i]:].
+//
+// The assembly knows the order of the fields up to hi.
+type depthwise struct {
+	x        []float32
+	offsets  []int
+	w, dst   []float32
+	bias     []float32
+	channels int
+	step     int // from column to column of dst
+	taps     int
+	advance  int // of x from tile to tile
+	tiles    int
+	lo, hi   float32
+	columns  int
+	table    []int     // where offsets begin
+	zeros    []float32 // what taps at offset outside read
+	outside  int
+}
+
+// depthwiseColumns is how many columns a tile has at most.
+const depthwiseColumns = 4
+
+// run computes the tiles. The kernels move x and dst as they go, and leave tiles at 0.
+func (d *depthwise) run(kernels []tileFunc, lanes int) {
+	if kernels == nil {
+		d.portable(0)
+		return
+	}
+	rest := d.channels / lanes * lanes
+	if rest < d.channels {
+		d.portable(rest)
+	}
+	if rest > 0 {
+		kernels[d.columns-1]((*byte)(unsafe.Pointer(d)))
+	}
+}
+
+// portable computes channels from first on.
+func (d *depthwise) portable(first int) {
+	for tile := range d.tiles {
+		for i := range d.columns {
+			dst := d.dst[(tile*d.columns+i)*d.step:][first:d.channels]
+			copy(dst, d.bias[first:])
+			for t := range d.taps {
+				src := d.zeros
+				if at := d.offsets[t*depthwiseColumns+i]; at != d.outside {
+					src = d.x[at+tile*d.advance:]
+				}
+				src = src[first:][:len(dst)]
+				f := d.w[t*d.channels+first:][:len(dst)]
+				for j, v := range src {
+					dst[j] += v * f[j]
+				}
 			}
-		}
-	})
-}
-
-// depthwiseRow is a row of the output.
-type depthwiseRow struct {
-	c       *Conv
-	w, x    []float32
-	n, z, y int
-}
-
-func (r *depthwiseRow) run(out []float32) {
-	c := r.c
-	for ox := range c.OutSize[2] {
-		dst := out[ox*c.Out : (ox+1)*c.Out]
-		clear(dst)
-		t := 0
-		for kz := range c.Kernel[0] {
-			iz := r.z*c.Stride[0] - c.Pad[0] + kz*c.Dilation[0]
-			for ky := range c.Kernel[1] {
-				iy := r.y*c.Stride[1] - c.Pad[1] + ky*c.Dilation[1]
-				for kx := range c.Kernel[2] {
-					ix := ox*c.Stride[2] - c.Pad[2] + kx*c.Dilation[2]
-					f := r.w[t*c.Out : (t+1)*c.Out]
-					t++
-					if iz < 0 || iz >= c.Size[0] || iy < 0 || iy >= c.Size[1] || ix < 0 || ix >= c.Size[2] {
-						continue
-					}
-					src := r.x[(((r.n*c.Size[0]+iz)*c.Size[1]+iy)*c.Size[2]+ix)*c.In:][:c.In]
-					for i, v := range src {
-						dst[i] += v * f[i]
-					}
+			for j, v := range dst {
+				if v < d.lo {
+					dst[j] = d.lo
+				} else if v > d.hi {
+					dst[j] = d.hi
 				}
 			}
 		}
 	}
+}
+
+// depthwiseConv is a depthwise convolution on its way through the rows of the output.
+type depthwiseConv struct {
+	c       *Conv
+	pw      *PackedConv
+	windows *windows
+	x, out  []float32
+	ep      *Epilogue
+	bias    []float32
+	lo, hi  float32
+	rest    rest
+	outside int
+	inner   [2]int // columns whose windows are inside the input along the width
+	kernels []tileFunc
+	lanes   int
+}
+
+// depthwiseNHWC convolves each channel with its own filter.
+func depthwiseNHWC(p *pool.Pool, c *Conv, pw *PackedConv, x, out []float32, ep *Epilogue) {
+	w := &depthwiseConv{c: c, pw: pw, windows: c.windows(c.In, false), x: x, out: out, ep: ep, bias: pw.zeros, outside: distance(x, pw.zeros)}
+	w.lo, w.hi = float32(math.Inf(-1)), float32(math.Inf(1))
+	w.kernels, w.lanes = depthwiseKernels()
+	if ep != nil {
+		flags, lo, hi, r := ep.inKernel()
+		w.rest = r
+		if flags&tileResidual != 0 {
+			w.rest = restAll
+		}
+		if w.rest != restAll {
+			if flags&tileBias != 0 {
+				w.bias = ep.ColBias
+			}
+			if flags&tileClamp != 0 {
+				w.lo, w.hi = lo, hi
+			}
+		}
+	}
+	stride, span := c.Stride[2], (c.Kernel[2]-1)*c.Dilation[2]
+	w.inner[0] = min(c.OutSize[2], (c.Pad[2]+stride-1)/stride)
+	w.inner[1] = max(w.inner[0], min(c.OutSize[2], (c.Size[2]-1-span+c.Pad[2]+stride)/stride))
+	if c.Size[2]-1-span+c.Pad[2] < 0 {
+		w.inner[1] = w.inner[0]
+	}
+	row := c.OutSize[2] * c.Out
+	p.ParallelFor(c.N*c.OutSize[0]*c.OutSize[1], max(1, 1<<18/(row*volume(c.Kernel))), func(lo, hi int) {
+		d := depthwise{channels: c.Out, step: c.Out, bias: w.bias, lo: w.lo, hi: w.hi, zeros: pw.zeros, outside: w.outside}
+		for t := lo; t < hi; t++ {
+			w.row(&d, t)
+		}
+	})
+}
+
+// row computes row t of the output.
+func (w *depthwiseConv) row(d *depthwise, t int) {
+	w.border(d, t, 0, w.inner[0])
+	n := w.inner[1] - w.inner[0]
+	if n > 0 {
+		w.tiles(d, t, w.inner[0], depthwiseColumns, n/depthwiseColumns)
+		w.tiles(d, t, w.inner[1]-n%depthwiseColumns, n%depthwiseColumns, 1)
+	}
+	w.border(d, t, w.inner[1], w.c.OutSize[2])
+	size := w.c.OutSize[2]
+	row := w.out[t*size*w.c.Out : (t+1)*size*w.c.Out]
+	switch w.rest {
+	case restAct:
+		w.ep.Act.Apply(row, row)
+	case restAll:
+		for i := range size {
+			w.ep.row(row[i*w.c.Out:(i+1)*w.c.Out], t*size+i, 0)
+		}
+	}
+}
+
+// border computes columns [x0, x1), some of whose taps are outside.
+func (w *depthwiseConv) border(d *depthwise, t, x0, x1 int) {
+	for x := x0; x < x1; x += depthwiseColumns {
+		w.tiles(d, t, x, min(depthwiseColumns, x1-x), 1)
+	}
+}
+
+// tiles computes n tiles of some columns from column x on. The windows of all but the first tile must be inside along the width.
+func (w *depthwiseConv) tiles(d *depthwise, t, x, columns, n int) {
+	if columns == 0 || n == 0 {
+		return
+	}
+	c := w.c
+	first, last := w.rows(t % c.OutSize[1])
+	if (c.Kernel[0] > 1 || first == last) && n > 1 { // what is outside must not move
+		for tile := range n {
+			w.tiles(d, t, x+tile*columns, columns, 1)
+		}
+		return
+	}
+	i := t*c.OutSize[2] + x
+	d.table = w.windows.offsets(d.table[:0], i, columns, depthwiseColumns, w.outside)
+	d.offsets, d.w, d.taps = d.table, w.pw.depthwise, len(w.windows.taps)
+	if c.Kernel[0] == 1 && first < last { // rows of taps outside are left out
+		d.offsets = d.table[first*c.Kernel[2]*depthwiseColumns:]
+		d.w = d.w[first*c.Kernel[2]*c.Out:]
+		d.taps = (last - first) * c.Kernel[2]
+	}
+	d.x, d.dst, d.columns, d.tiles, d.advance = w.x, w.out[i*c.Out:], columns, n, columns*c.Stride[2]*c.In
+	d.run(w.kernels, w.lanes)
+}
+
+// rows is the range of the kernel's rows that are inside the input for a row of the output.
+func (w *depthwiseConv) rows(y int) (first, last int) {
+	c := w.c
+	at := y*c.Stride[1] - c.Pad[1]
+	for first < c.Kernel[1] && at+first*c.Dilation[1] < 0 {
+		first++
+	}
+	last = c.Kernel[1]
+	for last > first && at+(last-1)*c.Dilation[1] >= c.Size[1] {
+		last--
+	}
+	return first, last
 }

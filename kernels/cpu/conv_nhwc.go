@@ -22,7 +22,7 @@ func (c *Conv) depthwise() bool { return c.In == c.Groups && c.Out == c.Groups &
 func PackConv(c *Conv, w []float32) *PackedConv {
 	taps, inG, outG := volume(c.Kernel), c.In/c.Groups, c.Out/c.Groups
 	if c.depthwise() {
-		pw := &PackedConv{depthwise: make([]float32, taps*c.Out)}
+		pw := &PackedConv{depthwise: make([]float32, taps*c.Out), zeros: make([]float32, c.In)}
 		TransposeF32(pw.depthwise, w, c.Out, taps, c.Out, taps)
 		return pw
 	}
@@ -36,7 +36,7 @@ func PackConv(c *Conv, w []float32) *PackedConv {
 				TransposeF32(last[o*k:], w[(g*outG+o)*k:], inG, taps, inG, taps)
 			}
 		}
-		packed := make([]float32, k*pw.set.packedWidth(outG))
+		packed := packedMemory[float32](k * pw.set.packedWidth(outG))
 		pw.set.packB(nil, packed, Matrix{last, 1, k}, k, outG)
 		pw.groups = append(pw.groups, packed)
 	}
@@ -51,7 +51,7 @@ func ConvNHWC(p *pool.Pool, c *Conv, w *PackedConv, x, out []float32, ep *Epilog
 		return
 	}
 	if w.depthwise != nil {
-		depthwiseNHWC(p, c, w.depthwise, x, out, ep)
+		depthwiseNHWC(p, c, w, x, out, ep)
 		return
 	}
 	inG, outG := c.In/c.Groups, c.Out/c.Groups

@@ -84,3 +84,32 @@ func TestTransposedNHWCAgainstDefinition(t *testing.T) {
 		closeTo(t, fmt.Sprintf("%+v", c), toFirst(got, c.N, c.Out, pos), want, 1e-4)
 	}
 }
+
+func BenchmarkConvNHWC(b *testing.B) {
+	rng := rand.New(rand.NewSource(1))
+	for _, threads := range []int{1, 2} {
+		p := pool.New(threads)
+		defer p.Close()
+		for _, c := range []Conv{
+			conv2d(1, 3, 64, 1, 224, 224, 7, 7, 2, 3, 1), conv2d(1, 3, 32, 1, 224, 224, 3, 3, 2, 1, 1),
+			conv2d(1, 64, 64, 1, 56, 56, 3, 3, 1, 1, 1), conv2d(1, 128, 128, 1, 28, 28, 3, 3, 1, 1, 1), conv2d(1, 256, 256, 1, 14, 14, 3, 3, 1, 1, 1),
+			conv2d(1, 512, 512, 1, 7, 7, 3, 3, 1, 1, 1), conv2d(1, 128, 128, 1, 56, 56, 3, 3, 2, 1, 1), conv2d(1, 512, 512, 1, 14, 14, 3, 3, 2, 1, 1),
+			conv2d(1, 256, 512, 1, 56, 56, 1, 1, 2, 0, 1), conv2d(1, 32, 32, 1, 256, 256, 3, 3, 1, 1, 1), conv2d(1, 64, 64, 1, 128, 128, 3, 3, 1, 1, 1),
+			conv2d(1, 128, 128, 32, 28, 28, 3, 3, 1, 1, 1),
+			conv2d(1, 96, 96, 96, 112, 112, 3, 3, 2, 1, 1), conv2d(1, 144, 144, 144, 56, 56, 3, 3, 1, 1, 1), conv2d(1, 16, 16, 16, 112, 112, 3, 3, 1, 1, 1),
+			conv2d(1, 240, 240, 240, 28, 28, 5, 5, 1, 2, 1), conv2d(1, 672, 672, 672, 14, 14, 5, 5, 2, 2, 1), conv2d(1, 960, 960, 960, 7, 7, 5, 5, 1, 2, 1),
+			conv2d(1, 96, 96, 96, 56, 56, 7, 7, 1, 3, 1), conv2d(1, 384, 384, 384, 14, 14, 7, 7, 1, 3, 1),
+		} {
+			x, w := randoms(rng, c.N*c.In*volume(c.Size)), PackConv(&c, randoms(rng, c.Out*c.In/c.Groups*volume(c.Kernel)))
+			out := make([]float32, c.N*c.Out*volume(c.OutSize))
+			ep := &Epilogue{ColBias: randoms(rng, c.Out), Act: Activation{Kind: ActReLU}}
+			b.Run(fmt.Sprintf("%dx%d-%d-g%d-k%d-s%d-t%d", c.Size[1], c.In, c.Out, c.Groups, c.Kernel[2], c.Stride[2], threads), func(b *testing.B) {
+				for b.Loop() {
+					ConvNHWC(p, &c, w, x, out, ep)
+				}
+				flops := 2 * float64(len(out)) * float64(c.In/c.Groups*volume(c.Kernel))
+				b.ReportMetric(flops*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
+			})
+		}
+	}
+}

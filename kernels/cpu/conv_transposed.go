@@ -11,7 +11,7 @@ func PackTransposed(c *Conv, w []float32) *PackedConv {
 		for i := range inG {
 			TransposeF32(last[i*taps*outG:], w[(g*inG+i)*outG*taps:], outG, taps, outG, taps)
 		}
-		packed := make([]float32, inG*pw.set.packedWidth(taps*outG))
+		packed := packedMemory[float32](inG * pw.set.packedWidth(taps*outG))
 		pw.set.packB(nil, packed, Matrix{last, taps * outG, 1}, inG, taps*outG)
 		pw.groups = append(pw.groups, packed)
 	}

@@ -13,10 +13,21 @@ type PackedB struct {
 	data []float32
 }
 
+// prefetched is how far kernels ask for packed elements ahead of time.
+const prefetched = 256
+
+// packedMemory is memory for n packed elements, with more behind them: asking ahead for memory that was never touched would be slow.
+func packedMemory[T Float](n int) []T {
+	data := make([]T, n+prefetched)
+	data[n] = 0
+	data[n+prefetched-1] = 0
+	return data[:n]
+}
+
 // PackB packs b, a [K, N] matrix.
 func PackB(b Matrix, k, n int) *PackedB {
 	set := tileSetOf[float32]()
-	p := &PackedB{K: k, N: n, set: set, data: make([]float32, k*set.packedWidth(n))}
+	p := &PackedB{K: k, N: n, set: set, data: packedMemory[float32](k * set.packedWidth(n))}
 	set.packB(nil, p.data, b, k, n)
 	return p
 }
@@ -87,7 +98,7 @@ func scratchOf[T Float](n int) *buffer[T] {
 	b := from.Get().(*buffer[T])
 	b.from = from
 	if cap(b.data) < n {
-		b.data = make([]T, n+n/4)
+		b.data = packedMemory[T](n + n/4)
 	}
 	b.data = b.data[:n]
 	return b

@@ -37,6 +37,23 @@ var (
 	}
 )
 
+// The depthwise kernels by columns.
+var (
+	depthwiseAVX512 = []tileFunc{depthwise1F32AVX512, depthwise2F32AVX512, depthwise3F32AVX512, depthwise4F32AVX512}
+	depthwiseAVX2   = []tileFunc{depthwise1F32AVX2, depthwise2F32AVX2, depthwise3F32AVX2, depthwise4F32AVX2}
+)
+
+// depthwiseKernels are those that the CPU's features choose, and of how many channels they compute multiples.
+func depthwiseKernels() (kernels []tileFunc, lanes int) {
+	switch {
+	case hasAVX512:
+		return depthwiseAVX512, 1
+	case hasAVX2:
+		return depthwiseAVX2, 8
+	}
+	return nil, 0
+}
+
 // levelOf is the row of the tables that the CPU's features choose.
 func levelOf() int {
 	switch {

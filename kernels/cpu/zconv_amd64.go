@@ -4,6 +4,46 @@
 
 package cpu
 
+// depthwise1F32AVX512 is depthwise.run for 1 columns.
+//
+//go:noescape
+func depthwise1F32AVX512(d *byte)
+
+// depthwise2F32AVX512 is depthwise.run for 2 columns.
+//
+//go:noescape
+func depthwise2F32AVX512(d *byte)
+
+// depthwise3F32AVX512 is depthwise.run for 3 columns.
+//
+//go:noescape
+func depthwise3F32AVX512(d *byte)
+
+// depthwise4F32AVX512 is depthwise.run for 4 columns.
+//
+//go:noescape
+func depthwise4F32AVX512(d *byte)
+
+// depthwise1F32AVX2 is depthwise.run for 1 columns.
+//
+//go:noescape
+func depthwise1F32AVX2(d *byte)
+
+// depthwise2F32AVX2 is depthwise.run for 2 columns.
+//
+//go:noescape
+func depthwise2F32AVX2(d *byte)
+
+// depthwise3F32AVX2 is depthwise.run for 3 columns.
+//
+//go:noescape
+func depthwise3F32AVX2(d *byte)
+
+// depthwise4F32AVX2 is depthwise.run for 4 columns.
+//
+//go:noescape
+func depthwise4F32AVX2(d *byte)
+
 // everySecondF32AVX2 is dst[i] = src[2*i], n elements, a multiple of 8; reads src[2*n-1].
 //
 //go:noescape

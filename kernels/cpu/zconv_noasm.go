@@ -5,5 +5,13 @@
 package cpu
 
 var (
-	everySecondF32AVX2 func(dst, src *float32, n int)
+	depthwise1F32AVX512 func(d *byte)
+	depthwise2F32AVX512 func(d *byte)
+	depthwise3F32AVX512 func(d *byte)
+	depthwise4F32AVX512 func(d *byte)
+	depthwise1F32AVX2   func(d *byte)
+	depthwise2F32AVX2   func(d *byte)
+	depthwise3F32AVX2   func(d *byte)
+	depthwise4F32AVX2   func(d *byte)
+	everySecondF32AVX2  func(dst, src *float32, n int)
 )
