@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/pt2go/pt2/kernels/cpu"
 	"github.com/pt2go/pt2/symbolic"
 	"github.com/pt2go/pt2/tensor"
 )
@@ -207,6 +208,20 @@ func maxPoolKernel(k *Kernel, n int) {
 	ks := poolList(k.Args, 1, n, nil, "")
 	w := slidingWindows(ks, poolList(k.Args, 2, n, k.Ints(1), ""), poolList(k.Args, 3, n, nil, ""), poolList(k.Args, 4, n, nil, ""))
 	maxKernel(k, newPoolPlan(n, k.T(0).Sizes(), k.Out[0].Sizes(), w))
+}
+
+// PoolSpec brings a max_pool2d of [N, C, H, W] to the form of a convolution with C channels: its arguments and its result.
+func PoolSpec(a *Args, out *Meta) cpu.Conv {
+	x := a.Tensor(0)
+	c := cpu.Conv{N: int(x.Sizes[0].Int64()), In: int(x.Sizes[1].Int64()), Out: int(x.Sizes[1].Int64()), Groups: 1}
+	kernel, stride := poolList(a, 1, 2, nil, ""), poolList(a, 2, 2, a.Ints(1), "")
+	pad, dilation := poolList(a, 3, 2, nil, ""), poolList(a, 4, 2, nil, "")
+	c.Size, c.OutSize, c.Kernel, c.Stride, c.Dilation = [3]int{1}, [3]int{1}, [3]int{1}, [3]int{1}, [3]int{1}
+	for i := range 2 {
+		c.Size[1+i], c.OutSize[1+i] = int(x.Sizes[2+i].Int64()), int(out.Sizes[2+i].Int64())
+		c.Kernel[1+i], c.Stride[1+i], c.Pad[1+i], c.Dilation[1+i] = int(kernel[i]), int(stride[i]), int(pad[i]), int(dilation[i])
+	}
+	return c
 }
 
 // maxKernel fills Out[0] with maxima and Out[1], if the operator has it, with their places.

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/pt2go/pt2/kernels/cpu"
 	"github.com/pt2go/pt2/symbolic"
 	"github.com/pt2go/pt2/tensor"
 )
@@ -16,7 +17,7 @@ var quantizedDecomposedOps = []Op{
 		CPU: func(k *Kernel) { quantizeTensor(k, oneFloat(k.T(1)), oneInt(k.T(2)), k.I64(3), k.I64(4)) }},
 	{Schema: "quantized_decomposed::quantize_per_tensor.tensor2(Tensor input, Tensor scale, Tensor zero_point, Tensor quant_min, Tensor quant_max, ScalarType dtype) -> Tensor", Shape: shapeQuantize,
 		CPU: func(k *Kernel) { quantizeTensor(k, oneFloat(k.T(1)), oneInt(k.T(2)), oneInt(k.T(3)), oneInt(k.T(4))) }},
-	{Schema: "quantized_decomposed::dequantize_per_tensor(Tensor input, float scale, int zero_point, int quant_min, int quant_max, ScalarType dtype, *, ScalarType? out_dtype=None) -> Tensor", Tags: Pointwise, Shape: shapeDequantize,
+	{Schema: "quantized_decomposed::dequantize_per_tensor(Tensor input, float scale, int zero_point, int quant_min, int quant_max, ScalarType dtype, *, ScalarType? out_dtype=None) -> Tensor", Tags: Pointwise | Dequantize, Shape: shapeDequantize,
 		CPU: func(k *Kernel) { dequantizeTensor(k, k.Float(1), k.I64(2)) }},
 	{Schema: "quantized_decomposed::dequantize_per_tensor.tensor(Tensor input, Tensor scale, Tensor zero_point, int quant_min, int quant_max, ScalarType dtype, *, ScalarType? out_dtype=None) -> Tensor", Shape: shapeDequantize,
 		CPU: func(k *Kernel) { dequantizeTensor(k, oneFloat(k.T(1)), oneInt(k.T(2))) }},
@@ -30,16 +31,8 @@ var quantizedDecomposedOps = []Op{
 		q := b.Call("add.Tensor", b.Call("round", b.Call("mul.Tensor", x, b.Call("reciprocal", s))), z)
 		return One(b.Call("to.dtype", b.Call("clamp", q, a.V[4], a.V[5]), a.V[6]))
 	}},
-	{Schema: "quantized_decomposed::dequantize_per_channel(Tensor input, Tensor scales, Tensor? zero_points, int axis, int quant_min, int quant_max, ScalarType dtype, *, ScalarType? out_dtype=None) -> Tensor", Decomp: func(b *Build, a *Args) []*Value {
-		x := a.Tensor(0)
-		quantType(x, a.DType(6, tensor.Int8))
-		quantBounds(a.I64(4), a.I64(5), a.DType(6, tensor.Int8))
-		s := channelView(b, a, x, 1)
-		if a.Has(2) {
-			x = b.Call("sub.Tensor", x, channelView(b, a, x, 2))
-		}
-		return One(b.Call("to.dtype", b.Call("mul.Tensor", x, s), a.DType(7, tensor.Float32)))
-	}},
+	{Schema: "quantized_decomposed::dequantize_per_channel(Tensor input, Tensor scales, Tensor? zero_points, int axis, int quant_min, int quant_max, ScalarType dtype, *, ScalarType? out_dtype=None) -> Tensor", Tags: Dequantize,
+		Shape: shapeDequantizeChannels, CPU: dequantizeChannels, Decomp: dequantizeChannelsDecomp},
 	{Schema: "quantized_decomposed::quantize_per_token(Tensor input, Tensor scales, Tensor zero_points, int quant_min, int quant_max, ScalarType dtype) -> Tensor", Decomp: func(b *Build, a *Args) []*Value {
 		x, s, z := a.Tensor(0), a.Tensor(1), a.Tensor(2)
 		quantBounds(a.I64(3), a.I64(4), a.DType(5, tensor.Int8))
@@ -188,8 +181,71 @@ func shapeDequantize(a *Args) []Meta {
 	return []Meta{LikeMeta(x, a.DType(6, tensor.Float32), PreserveFormat)}
 }
 
+func shapeDequantizeChannels(a *Args) []Meta {
+	x := a.Tensor(0)
+	quantType(x, a.DType(6, tensor.Int8))
+	quantBounds(a.I64(4), a.I64(5), a.DType(6, tensor.Int8))
+	quantCheck(a.I64(3) < int64(x.Dim()), "Expecting axis to be < %d", x.Dim())
+	channels := x.Sizes[WrapDim(a.I64(3), x.Dim())]
+	for i := 1; i <= 2; i++ {
+		if v := a.OptTensor(i); v != nil {
+			Check(v.Numel().Eq(channels), "shape '%s' is invalid for input of size %v", sizesText([]symbolic.Int{channels}), v.Numel())
+		}
+	}
+	return []Meta{PointwiseMeta(a.DType(7, tensor.Float32), x)}
+}
+
+func dequantizeChannelsDecomp(b *Build, a *Args) []*Value {
+	x := a.Tensor(0)
+	s := channelView(b, a, x, 1)
+	if a.Has(2) {
+		x = b.Call("sub.Tensor", x, channelView(b, a, x, 2))
+	}
+	return One(b.Call("to.dtype", b.Call("mul.Tensor", x, s), a.DType(7, tensor.Float32)))
+}
+
+// dequantizeChannels goes channel by channel where they come first in memory, else by the formula.
+func dequantizeChannels(k *Kernel) {
+	x, out, scales := k.T(0), k.Out[0], k.T(1)
+	if WrapDim(k.I64(3), x.Dim()) != 0 || !x.IsContiguous() || !out.IsContiguous() || out.DType() != tensor.Float32 || scales.DType() != tensor.Float32 ||
+		x.DType() != tensor.Int8 && x.DType() != tensor.Uint8 || x.Numel() == 0 {
+		Copy(k.Pool, out, dequantizeChannelsDecomp(NewBuildWith(&Eager{Pool: k.Pool}), k.Args)[0].T)
+		return
+	}
+	n := int(x.Sizes()[0])
+	per := int(x.Numel()) / n
+	s := tensor.Contiguous[float32](k.contiguous(scales))
+	zeros := make([]int64, n)
+	if z := k.OptT(2); z != nil {
+		copy(zeros, tensor.Contiguous[int64](k.as(z, tensor.Int64)))
+	}
+	src, dst := tensor.Contiguous[uint8](x), tensor.Contiguous[float32](out)
+	k.Pool.ParallelFor(n, max(1, grain/per), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			q := cpu.Quant{Scale: s[i], Zero: int32(zeros[i]), Signed: x.DType() == tensor.Int8}
+			cpu.DequantizeF32(dst[i*per:(i+1)*per], src[i*per:(i+1)*per], q)
+		}
+	})
+}
+
+// sameBytes gives the memory of two tensors that lie alike without gaps, element by element.
+func sameBytes(x, out *tensor.Tensor) bool {
+	it := NewIter(out.Sizes(), out, x)
+	return it.contig(0) && it.contig(1)
+}
+
+func isByte(t *tensor.Tensor) bool { return t.DType() == tensor.Uint8 || t.DType() == tensor.Int8 }
+
 func quantizeTensor(k *Kernel, scale float64, zero, qmin, qmax int64) {
 	inv, z, lo, hi := float32(1/scale), float32(zero), float32(qmin), float32(qmax)
+	if x, out := k.T(0), k.Out[0]; isByte(out) && x.DType() == tensor.Float32 && x.Numel() > 0 && sameBytes(x, out) {
+		n := int(x.Numel())
+		src, dst := tensor.Data[float32](x)[:n], tensor.Data[uint8](out)[:n]
+		k.Pool.ParallelFor(n, grain, func(lo, hi int) {
+			cpu.QuantizeF32(dst[lo:hi], src[lo:hi], cpu.QuantTo{Inv: inv, Zero: int32(zero), Min: int32(qmin), Max: int32(qmax)})
+		})
+		return
+	}
 	Loop(k.Pool, []Operand{{T: k.Out[0], Kind: KF32}}, []Operand{{T: k.T(0), Kind: KF32}}, func(outs, ins []Block) {
 		d := As[float32](outs[0])
 		for i, v := range As[float32](ins[0]) {
@@ -208,6 +264,14 @@ func quantizeTensor(k *Kernel, scale float64, zero, qmin, qmax int64) {
 func dequantizeTensor(k *Kernel, scale float64, zero int64) {
 	dt := k.Out[0].DType()
 	kind := KindOf(dt)
+	if x, out := k.T(0), k.Out[0]; isByte(x) && dt == tensor.Float32 && x.Numel() > 0 && zero == int64(int16(zero)) && sameBytes(x, out) {
+		n := int(x.Numel())
+		src, dst := tensor.Data[uint8](x)[:n], tensor.Data[float32](out)[:n]
+		k.Pool.ParallelFor(n, grain, func(lo, hi int) {
+			cpu.DequantizeF32(dst[lo:hi], src[lo:hi], cpu.Quant{Scale: float32(scale), Zero: int32(zero), Signed: x.DType() == tensor.Int8})
+		})
+		return
+	}
 	Loop(k.Pool, []Operand{{T: k.Out[0], Kind: kind}}, []Operand{{T: k.T(0), Kind: kind, Via: dt}}, func(outs, ins []Block) {
 		if kind == KF64 {
 			d := As[float64](outs[0])

@@ -27,6 +27,8 @@ const (
 	DataDependent
 	// Random: the operator draws from the generator.
 	Random
+	// Dequantize: the operator spells out numbers of fewer bits, which a planner may let kernels read as they are.
+	Dequantize
 	// Effect: the operator must run though nobody uses a result (assertions).
 	Effect
 )

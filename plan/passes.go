@@ -28,6 +28,9 @@ var passes []Pass
 func init() {
 	passes = []Pass{
 		{Name: "dead-code", Doc: "drops instructions whose results nobody uses", run: (*graph).dropDead},
+		{Name: "quantized", Doc: "convolutions and products between dequantized numbers and a quantization compute on the integers", run: (*graph).lowerQuantized},
+		{Name: "fold", Doc: "computes what is left of constants that were held back, dequantized weights", run: (*graph).foldLate, required: true,
+			After: map[string]string{"quantized": "it wants the integers"}},
 		{Name: "convolution", Doc: "convolutions with constant weights become the planner's own, with channels last", run: (*graph).lowerConvolutions},
 		{Name: "linear", Doc: "products with constant matrices become the planner's own", run: (*graph).lowerLinear},
 		{Name: "batch-norm", Doc: "batch norms go into the weights before them, or become a multiply-add by channel", run: (*graph).foldBatchNorm,

@@ -127,7 +127,9 @@ func (r *Recorder) Run(op *aten.Op, a *aten.Args, outs []*aten.Value) {
 		fresh = fresh && h.cur.Kind == Temp && !h.cur.written
 		bytes += h.cur.Bytes
 	}
-	if fresh && !r.NoFold && r.folded+bytes < maxFolded && constant(a) {
+	// Dequantized weights are for [graph.foldLate]. Control flow may depend on few numbers, so those are computed at once.
+	late := op.Tags&aten.Dequantize != 0 && !r.Exact && bytes >= 256
+	if fresh && !r.NoFold && !late && r.folded+bytes < maxFolded && constant(a) {
 		r.fold(in)
 		r.folded += bytes
 		return

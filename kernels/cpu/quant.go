@@ -32,29 +32,23 @@ type QuantTo struct {
 
 // QuantizeF32 rounds x to 8-bit integers. NaN becomes 0.
 func QuantizeF32(dst []uint8, x []float32, q QuantTo) {
-	var block [256]int32
+	const block = 1024
 	params := [4]float32{q.Inv, asFloat(q.Zero), asFloat(q.Min), asFloat(q.Max)}
-	for i := 0; i < len(x); i += len(block) {
-		part := x[i:min(len(x), i+len(block))]
+	for len(x) > 0 {
+		part := x[:min(len(x), block)]
 		n := 0
 		if full := len(part) &^ 15; hasAVX2 && full > 0 && MaxF32(part) == MaxF32(part) {
 			n = full
 			if hasAVX512 {
-				quantizeF32AVX512(&block[0], &part[0], n, &params[0])
+				quantizeF32AVX512(&dst[0], &part[0], n, &params[0])
 			} else {
-				quantizeF32AVX2(&block[0], &part[0], n, &params[0])
+				quantizeF32AVX2(&dst[0], &part[0], n, &params[0])
 			}
 		}
 		for j := n; j < len(part); j++ {
-			block[j] = q.one(part[j])
+			dst[j] = uint8(q.one(part[j]))
 		}
-		narrow(dst[i:i+len(part)], block[:])
-	}
-}
-
-func narrow(dst []uint8, x []int32) {
-	for i := range dst {
-		dst[i] = uint8(x[i])
+		dst, x = dst[len(part):], x[len(part):]
 	}
 }
 
@@ -308,29 +302,31 @@ func (r *quantRun) finish(acc []int32, i, ch, cols int) {
 			if ep.Float != nil {
 				ep.Float[at+j] = f
 			} else {
-				acc[j] = ep.To.one(f)
+				ep.Out[at+j] = uint8(ep.To.one(f))
 			}
-		}
-		if ep.Float == nil {
-			narrow(ep.Out[at:at+cols], acc)
 		}
 		return
 	}
-	var residual *uint8
-	var edge [64]uint8
+	out, residual := &ep.Out[at], (*uint8)(nil)
+	var edge, result [64]uint8
 	if ep.Residual != nil {
 		residual = &ep.Residual[at]
-		if cols < len(acc) {
+	}
+	if cols < len(acc) { // the panel is wider than what is left of the line
+		out = &result[0]
+		if residual != nil {
 			copy(edge[:], ep.Residual[at:at+cols])
 			residual = &edge[0]
 		}
 	}
 	if hasAVX512 {
-		requantizeAVX512(len(acc), &acc[0], &r.offsets[ch], &r.scale[ch], &r.bias[ch], residual, &r.params[0])
+		requantizeAVX512(len(acc), &acc[0], &r.offsets[ch], &r.scale[ch], &r.bias[ch], residual, &r.params[0], out)
 	} else {
-		requantizeAVX2(len(acc), &acc[0], &r.offsets[ch], &r.scale[ch], &r.bias[ch], residual, &r.params[0])
+		requantizeAVX2(len(acc), &acc[0], &r.offsets[ch], &r.scale[ch], &r.bias[ch], residual, &r.params[0], out)
 	}
-	narrow(ep.Out[at:at+cols], acc)
+	if cols < len(acc) {
+		copy(ep.Out[at:at+cols], result[:])
+	}
 }
 
 // number is the number behind the sum of channel ch+j.

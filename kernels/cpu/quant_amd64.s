@@ -214,9 +214,9 @@ loop:
 	VZEROUPPER
 	RET
 
-// func requantizeAVX2(n int, acc *int32, offset *int32, scale *float32, bias *float32, residual *uint8, params *float32)
+// func requantizeAVX2(n int, acc *int32, offset *int32, scale *float32, bias *float32, residual *uint8, params *float32, out *uint8)
 // Requires: AVX, AVX2, FMA3
-TEXT ·requantizeAVX2(SB), NOSPLIT, $0-56
+TEXT ·requantizeAVX2(SB), NOSPLIT, $0-64
 	MOVQ         n+0(FP), AX
 	MOVQ         acc+8(FP), CX
 	MOVQ         offset+16(FP), DX
@@ -224,42 +224,48 @@ TEXT ·requantizeAVX2(SB), NOSPLIT, $0-56
 	MOVQ         bias+32(FP), SI
 	MOVQ         residual+40(FP), DI
 	MOVQ         params+48(FP), R8
-	VPBROADCASTD 20(R8), Y0
-	VPBROADCASTD 24(R8), Y1
-	VPBROADCASTD 28(R8), Y2
-	VPBROADCASTD 32(R8), Y3
+	MOVQ         out+56(FP), R9
+	VMOVUPS      lowbytes<>+0(SB), Y0
+	VPBROADCASTD 20(R8), Y1
+	VPBROADCASTD 24(R8), Y2
+	VPBROADCASTD 28(R8), Y3
+	VPBROADCASTD 32(R8), Y4
 
 loop:
-	VMOVUPS      (CX), Y4
-	VPADDD       (DX), Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VMOVUPS      (BX), Y5
-	VFMADD213PS  (SI), Y5, Y4
+	VMOVUPS      (CX), Y5
+	VPADDD       (DX), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMOVUPS      (BX), Y6
+	VFMADD213PS  (SI), Y6, Y5
 	TESTQ        DI, DI
 	JE           clamp
-	VPMOVZXBD    (DI), Y5
-	VPBROADCASTD 8(R8), Y6
-	VPXOR        Y6, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VPBROADCASTD 4(R8), Y6
-	VSUBPS       Y6, Y5, Y5
-	VPBROADCASTD (R8), Y6
-	VFMADD231PS  Y6, Y5, Y4
+	VPMOVZXBD    (DI), Y6
+	VPBROADCASTD 8(R8), Y7
+	VPXOR        Y7, Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VPBROADCASTD 4(R8), Y7
+	VSUBPS       Y7, Y6, Y6
+	VPBROADCASTD (R8), Y7
+	VFMADD231PS  Y7, Y6, Y5
 	ADDQ         $0x08, DI
 
 clamp:
-	VPBROADCASTD 12(R8), Y5
-	VMAXPS       Y5, Y4, Y4
-	VPBROADCASTD 16(R8), Y5
-	VMINPS       Y5, Y4, Y4
-	VMULPS       Y0, Y4, Y4
-	VMINPS       c4e6e6b28<>+0(SB), Y4, Y4
-	VMAXPS       cce6e6b28<>+0(SB), Y4, Y4
-	VCVTPS2DQ    Y4, Y4
-	VPADDD       Y1, Y4, Y4
-	VPMAXSD      Y2, Y4, Y4
-	VPMINSD      Y3, Y4, Y4
-	VMOVUPS      Y4, (CX)
+	VPBROADCASTD 12(R8), Y6
+	VMAXPS       Y6, Y5, Y5
+	VPBROADCASTD 16(R8), Y6
+	VMINPS       Y6, Y5, Y5
+	VMULPS       Y1, Y5, Y5
+	VMINPS       c4e6e6b28<>+0(SB), Y5, Y5
+	VMAXPS       cce6e6b28<>+0(SB), Y5, Y5
+	VCVTPS2DQ    Y5, Y5
+	VPADDD       Y2, Y5, Y5
+	VPMAXSD      Y3, Y5, Y5
+	VPMINSD      Y4, Y5, Y5
+	VPSHUFB      Y0, Y5, Y5
+	VEXTRACTI128 $0x01, Y5, X6
+	VPUNPCKLDQ   X6, X5, X6
+	VMOVQ        X6, (R9)
+	ADDQ         $0x08, R9
 	ADDQ         $0x20, CX
 	ADDQ         $0x20, DX
 	ADDQ         $0x20, BX
@@ -268,6 +274,16 @@ clamp:
 	JNE          loop
 	VZEROUPPER
 	RET
+
+DATA lowbytes<>+0(SB)/4, $0x0c080400
+DATA lowbytes<>+4(SB)/4, $0x80808080
+DATA lowbytes<>+8(SB)/4, $0x80808080
+DATA lowbytes<>+12(SB)/4, $0x80808080
+DATA lowbytes<>+16(SB)/4, $0x0c080400
+DATA lowbytes<>+20(SB)/4, $0x80808080
+DATA lowbytes<>+24(SB)/4, $0x80808080
+DATA lowbytes<>+28(SB)/4, $0x80808080
+GLOBL lowbytes<>(SB), RODATA|NOPTR, $32
 
 DATA c4e6e6b28<>+0(SB)/4, $0x4e6e6b28
 DATA c4e6e6b28<>+4(SB)/4, $0x4e6e6b28
@@ -305,32 +321,36 @@ DATA cce6e6b28<>+56(SB)/4, $0xce6e6b28
 DATA cce6e6b28<>+60(SB)/4, $0xce6e6b28
 GLOBL cce6e6b28<>(SB), RODATA|NOPTR, $64
 
-// func quantizeF32AVX2(dst *int32, x *float32, n int, params *float32)
+// func quantizeF32AVX2(dst *uint8, x *float32, n int, params *float32)
 // Requires: AVX, AVX2
 TEXT ·quantizeF32AVX2(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), CX
 	MOVQ         n+16(FP), DX
 	MOVQ         params+24(FP), BX
-	VPBROADCASTD (BX), Y0
-	VPBROADCASTD 4(BX), Y1
-	VPBROADCASTD 8(BX), Y2
-	VPBROADCASTD 12(BX), Y3
+	VMOVUPS      lowbytes<>+0(SB), Y0
+	VPBROADCASTD (BX), Y1
+	VPBROADCASTD 4(BX), Y2
+	VPBROADCASTD 8(BX), Y3
+	VPBROADCASTD 12(BX), Y4
 
 loop:
-	VMOVUPS   (CX), Y4
-	VMULPS    Y0, Y4, Y4
-	VMINPS    c4e6e6b28<>+0(SB), Y4, Y4
-	VMAXPS    cce6e6b28<>+0(SB), Y4, Y4
-	VCVTPS2DQ Y4, Y4
-	VPADDD    Y1, Y4, Y4
-	VPMAXSD   Y2, Y4, Y4
-	VPMINSD   Y3, Y4, Y4
-	VMOVUPS   Y4, (AX)
-	ADDQ      $0x20, AX
-	ADDQ      $0x20, CX
-	SUBQ      $0x08, DX
-	JNE       loop
+	VMOVUPS      (CX), Y5
+	VMULPS       Y1, Y5, Y5
+	VMINPS       c4e6e6b28<>+0(SB), Y5, Y5
+	VMAXPS       cce6e6b28<>+0(SB), Y5, Y5
+	VCVTPS2DQ    Y5, Y5
+	VPADDD       Y2, Y5, Y5
+	VPMAXSD      Y3, Y5, Y5
+	VPMINSD      Y4, Y5, Y5
+	VPSHUFB      Y0, Y5, Y5
+	VEXTRACTI128 $0x01, Y5, X6
+	VPUNPCKLDQ   X6, X5, X6
+	VMOVQ        X6, (AX)
+	ADDQ         $0x08, AX
+	ADDQ         $0x20, CX
+	SUBQ         $0x08, DX
+	JNE          loop
 	VZEROUPPER
 	RET
 
@@ -362,9 +382,9 @@ loop:
 	VZEROUPPER
 	RET
 
-// func requantizeAVX512(n int, acc *int32, offset *int32, scale *float32, bias *float32, residual *uint8, params *float32)
+// func requantizeAVX512(n int, acc *int32, offset *int32, scale *float32, bias *float32, residual *uint8, params *float32, out *uint8)
 // Requires: AVX, AVX512F
-TEXT ·requantizeAVX512(SB), NOSPLIT, $0-56
+TEXT ·requantizeAVX512(SB), NOSPLIT, $0-64
 	MOVQ         n+0(FP), AX
 	MOVQ         acc+8(FP), CX
 	MOVQ         offset+16(FP), DX
@@ -372,6 +392,7 @@ TEXT ·requantizeAVX512(SB), NOSPLIT, $0-56
 	MOVQ         bias+32(FP), SI
 	MOVQ         residual+40(FP), DI
 	MOVQ         params+48(FP), R8
+	MOVQ         out+56(FP), R9
 	VPBROADCASTD 20(R8), Z0
 	VPBROADCASTD 24(R8), Z1
 	VPBROADCASTD 28(R8), Z2
@@ -407,7 +428,8 @@ clamp:
 	VPADDD       Z1, Z4, Z4
 	VPMAXSD      Z2, Z4, Z4
 	VPMINSD      Z3, Z4, Z4
-	VMOVUPS      Z4, (CX)
+	VPMOVDB      Z4, (R9)
+	ADDQ         $0x10, R9
 	ADDQ         $0x40, CX
 	ADDQ         $0x40, DX
 	ADDQ         $0x40, BX
@@ -417,7 +439,7 @@ clamp:
 	VZEROUPPER
 	RET
 
-// func quantizeF32AVX512(dst *int32, x *float32, n int, params *float32)
+// func quantizeF32AVX512(dst *uint8, x *float32, n int, params *float32)
 // Requires: AVX, AVX512F
 TEXT ·quantizeF32AVX512(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
@@ -438,8 +460,8 @@ loop:
 	VPADDD    Z1, Z4, Z4
 	VPMAXSD   Z2, Z4, Z4
 	VPMINSD   Z3, Z4, Z4
-	VMOVUPS   Z4, (AX)
-	ADDQ      $0x40, AX
+	VPMOVDB   Z4, (AX)
+	ADDQ      $0x10, AX
 	ADDQ      $0x40, CX
 	SUBQ      $0x10, DX
 	JNE       loop

@@ -19,30 +19,30 @@ func quantTileAVX2(x *uint8, rows *int, taps *int, ntaps int, steps int, w *int3
 //go:noescape
 func maxU8AVX2(d *uint8, x *uint8, n int)
 
-// requantizeAVX2 turns n sums, a multiple of 16, into quanta: f = (acc+offset)*scale + bias + ((residual^flip) - zero)*step, clamped, then rounded; residual may be nil. params are step, zero, flip, lo, hi, 1/scale, zero, least, most.
+// requantizeAVX2 turns n sums, a multiple of 16, into 8-bit integers: f = (acc+offset)*scale + bias + ((residual^flip) - zero)*step, clamped, then rounded; residual may be nil. params are step, zero, flip, lo, hi, 1/scale, zero, least, most.
 //
 //go:noescape
-func requantizeAVX2(n int, acc *int32, offset *int32, scale *float32, bias *float32, residual *uint8, params *float32)
+func requantizeAVX2(n int, acc *int32, offset *int32, scale *float32, bias *float32, residual *uint8, params *float32, out *uint8)
 
-// quantizeF32AVX2 turns n numbers, a multiple of 16, into quanta; params are 1/scale, zero, least, most.
+// quantizeF32AVX2 turns n numbers, a multiple of 16, into 8-bit integers; params are 1/scale, zero, least, most.
 //
 //go:noescape
-func quantizeF32AVX2(dst *int32, x *float32, n int, params *float32)
+func quantizeF32AVX2(dst *uint8, x *float32, n int, params *float32)
 
 // dequantizeF32AVX2 is (x^flip - zero) * scale for n numbers, a multiple of 16.
 //
 //go:noescape
 func dequantizeF32AVX2(dst *float32, x *uint8, n int, flip int32, zero float32, scale float32)
 
-// requantizeAVX512 turns n sums, a multiple of 16, into quanta: f = (acc+offset)*scale + bias + ((residual^flip) - zero)*step, clamped, then rounded; residual may be nil. params are step, zero, flip, lo, hi, 1/scale, zero, least, most.
+// requantizeAVX512 turns n sums, a multiple of 16, into 8-bit integers: f = (acc+offset)*scale + bias + ((residual^flip) - zero)*step, clamped, then rounded; residual may be nil. params are step, zero, flip, lo, hi, 1/scale, zero, least, most.
 //
 //go:noescape
-func requantizeAVX512(n int, acc *int32, offset *int32, scale *float32, bias *float32, residual *uint8, params *float32)
+func requantizeAVX512(n int, acc *int32, offset *int32, scale *float32, bias *float32, residual *uint8, params *float32, out *uint8)
 
-// quantizeF32AVX512 turns n numbers, a multiple of 16, into quanta; params are 1/scale, zero, least, most.
+// quantizeF32AVX512 turns n numbers, a multiple of 16, into 8-bit integers; params are 1/scale, zero, least, most.
 //
 //go:noescape
-func quantizeF32AVX512(dst *int32, x *float32, n int, params *float32)
+func quantizeF32AVX512(dst *uint8, x *float32, n int, params *float32)
 
 // dequantizeF32AVX512 is (x^flip - zero) * scale for n numbers, a multiple of 16.
 //

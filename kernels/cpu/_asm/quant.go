@@ -140,13 +140,44 @@ func toQuantum(x vec, inv, zero, least, most vec) vec {
 	return y
 }
 
-// requantize turns sums into 8-bit numbers, in place but for their width.
+// lowBytes is what storeBytes needs in a register.
+func lowBytes() vec {
+	if wide {
+		return nil
+	}
+	const key = 1<<31 | 0x10b7
+	m, ok := constants[key]
+	if !ok {
+		m = GLOBL("lowbytes", RODATA|NOPTR)
+		for i := range 8 {
+			DATA(4*i, U32(map[bool]uint32{true: 0x0c080400, false: 0x80808080}[i%4 == 0]))
+		}
+		constants[key] = m
+	}
+	return load(m)
+}
+
+// storeBytes writes the lowest byte of each 32-bit integer.
+func storeBytes(x, low vec, to Mem) {
+	if wide {
+		VPMOVDB(x, to)
+		return
+	}
+	VPSHUFB(low, x, x)
+	hi := XMM()
+	VEXTRACTI128(Imm(1), x, hi)
+	VPUNPCKLDQ(hi, x.AsX(), hi)
+	VMOVQ(hi, to)
+}
+
+// requantize turns sums into 8-bit integers.
 func requantize() {
-	function("requantize"+isa(), "func(n int, acc, offset *int32, scale, bias *float32, residual *uint8, params *float32)", "turns n sums, a multiple of 16, into quanta: f = (acc+offset)*scale + bias + ((residual^flip) - zero)*step, clamped, then rounded; residual may be nil. params are step, zero, flip, lo, hi, 1/scale, zero, least, most.")
+	function("requantize"+isa(), "func(n int, acc, offset *int32, scale, bias *float32, residual *uint8, params *float32, out *uint8)", "turns n sums, a multiple of 16, into 8-bit integers: f = (acc+offset)*scale + bias + ((residual^flip) - zero)*step, clamped, then rounded; residual may be nil. params are step, zero, flip, lo, hi, 1/scale, zero, least, most.")
 	n, acc, offset := Load(Param("n"), GP64()), Load(Param("acc"), GP64()), Load(Param("offset"), GP64())
 	scale, bias, residual := Load(Param("scale"), GP64()), Load(Param("bias"), GP64()), Load(Param("residual"), GP64())
-	params := Load(Param("params"), GP64())
+	params, out := Load(Param("params"), GP64()), Load(Param("out"), GP64())
 	param := func(i int) vec { return broadcastAt(Mem{Base: params, Disp: 4 * i}) }
+	low := lowBytes()
 	inv, zero, least, most := param(5), param(6), param(7), param(8)
 	Label("loop")
 	f := VEC()
@@ -171,7 +202,8 @@ func requantize() {
 	VMAXPS(param(3), f, f)
 	VMINPS(param(4), f, f)
 	q := toQuantum(f, inv, zero, least, most)
-	VMOVUPS(q, Mem{Base: acc})
+	storeBytes(q, low, Mem{Base: out})
+	ADDQ(Imm(uint64(width())), out)
 	for _, p := range []Register{acc, offset, scale, bias} {
 		ADDQ(Imm(uint64(4*width())), p)
 	}
@@ -182,14 +214,15 @@ func requantize() {
 }
 
 func quantize() {
-	function("quantizeF32"+isa(), "func(dst *int32, x *float32, n int, params *float32)", "turns n numbers, a multiple of 16, into quanta; params are 1/scale, zero, least, most.")
+	function("quantizeF32"+isa(), "func(dst *uint8, x *float32, n int, params *float32)", "turns n numbers, a multiple of 16, into 8-bit integers; params are 1/scale, zero, least, most.")
 	dst, x, n := Load(Param("dst"), GP64()), Load(Param("x"), GP64()), Load(Param("n"), GP64())
 	params := Load(Param("params"), GP64())
 	param := func(i int) vec { return broadcastAt(Mem{Base: params, Disp: 4 * i}) }
+	low := lowBytes()
 	inv, zero, least, most := param(0), param(1), param(2), param(3)
 	Label("loop")
-	VMOVUPS(toQuantum(load(Mem{Base: x}), inv, zero, least, most), Mem{Base: dst})
-	ADDQ(Imm(uint64(4*width())), dst)
+	storeBytes(toQuantum(load(Mem{Base: x}), inv, zero, least, most), low, Mem{Base: dst})
+	ADDQ(Imm(uint64(width())), dst)
 	ADDQ(Imm(uint64(4*width())), x)
 	SUBQ(Imm(uint64(width())), n)
 	JNE(LabelRef("loop"))
