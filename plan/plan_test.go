@@ -22,7 +22,9 @@ type builder struct {
 }
 
 // weight is a constant of the given sizes.
-func (b *builder) weight(sizes ...int64) *aten.Value { return aten.FromTensor(random(b.consts, sizes...)) }
+func (b *builder) weight(sizes ...int64) *aten.Value {
+	return aten.FromTensor(random(b.consts, sizes...))
+}
 
 // positive is a constant with numbers in [0.5, 1.5).
 func (b *builder) positive(sizes ...int64) *aten.Value {
