@@ -1,7 +1,6 @@
 package cpu
 
 import (
-	"math"
 	"unsafe"
 
 	"github.com/pt2go/pt2/internal/pool"
@@ -92,24 +91,9 @@ type depthwiseConv struct {
 
 // depthwiseNHWC convolves each channel with its own filter.
 func depthwiseNHWC(p *pool.Pool, c *Conv, pw *PackedConv, x, out []float32, ep *Epilogue) {
-	w := &depthwiseConv{c: c, pw: pw, windows: c.windows(c.In, false), x: x, out: out, ep: ep, bias: pw.zeros, outside: distance(x, pw.zeros)}
-	w.lo, w.hi = float32(math.Inf(-1)), float32(math.Inf(1))
+	w := &depthwiseConv{c: c, pw: pw, windows: c.windows(c.In, false), x: x, out: out, ep: ep, outside: distance(x, pw.zeros)}
+	w.bias, w.lo, w.hi, w.rest = ep.biasAndClamp(pw.zeros)
 	w.kernels, w.lanes = depthwiseKernels()
-	if ep != nil {
-		flags, lo, hi, r := ep.inKernel()
-		w.rest = r
-		if flags&tileResidual != 0 {
-			w.rest = restAll
-		}
-		if w.rest != restAll {
-			if flags&tileBias != 0 {
-				w.bias = ep.ColBias
-			}
-			if flags&tileClamp != 0 {
-				w.lo, w.hi = lo, hi
-			}
-		}
-	}
 	stride, span := c.Stride[2], (c.Kernel[2]-1)*c.Dilation[2]
 	w.inner[0] = min(c.OutSize[2], (c.Pad[2]+stride-1)/stride)
 	w.inner[1] = max(w.inner[0], min(c.OutSize[2], (c.Size[2]-1-span+c.Pad[2]+stride)/stride))

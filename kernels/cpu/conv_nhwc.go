@@ -12,13 +12,15 @@ type PackedConv struct {
 	set       *tileSet[float32]
 	groups    [][]float32 // packed [kernel * In/Groups, Out/Groups] for each group
 	depthwise []float32   // [kernel, Out]
-	zeros     []float32   // what taps beyond the input's edge read
+	winograd  *winogradWeight
+	zeros     []float32 // what taps beyond the input's edge read
 }
 
 // depthwise reports one input and one output channel for each group.
 func (c *Conv) depthwise() bool { return c.In == c.Groups && c.Out == c.Groups && c.Groups > 1 }
 
-// PackConv packs w, a contiguous weight [Out, In/Groups, Kernel...], for the convolution c. The result serves any N, Size and OutSize.
+// PackConv packs w, a contiguous weight [Out, In/Groups, Kernel...], for the convolution c. The result serves any N, Size and OutSize; those
+// of c decide which algorithm is faster. w must not change as long as the result is used.
 func PackConv(c *Conv, w []float32) *PackedConv {
 	taps, inG, outG := volume(c.Kernel), c.In/c.Groups, c.Out/c.Groups
 	if c.depthwise() {
@@ -27,7 +29,11 @@ func PackConv(c *Conv, w []float32) *PackedConv {
 		return pw
 	}
 	k := taps * inG
-	pw := &PackedConv{set: tileSetOf[float32](), zeros: make([]float32, inG*c.Kernel[2])}
+	pw := &PackedConv{set: tileSetOf[float32](), zeros: make([]float32, max(c.Out, inG*c.Kernel[2]))}
+	if kernels, ok := winogradKernelsOf(); ok && c.winogradWins() {
+		pw.packWinograd(c, w, kernels)
+		return pw
+	}
 	for g := range c.Groups {
 		last := w[g*outG*k : (g+1)*outG*k] // [Out/Groups, kernel, In/Groups]
 		if taps > 1 && inG > 1 {
@@ -48,6 +54,10 @@ func PackConv(c *Conv, w []float32) *PackedConv {
 func ConvNHWC(p *pool.Pool, c *Conv, w *PackedConv, x, out []float32, ep *Epilogue) {
 	positions := c.N * volume(c.OutSize)
 	if positions*c.Out == 0 {
+		return
+	}
+	if w.winograd != nil {
+		winogradNHWC(p, c, w, x, out, ep)
 		return
 	}
 	if w.depthwise != nil {

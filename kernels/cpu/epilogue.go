@@ -60,6 +60,28 @@ func (ep *Epilogue) inKernel() (flags int, lo, hi float32, r rest) {
 	return flags, lo, hi, r
 }
 
+// biasAndClamp splits an epilogue for kernels that add a bias and clamp: rest is what they do not do. zeros stands for no bias.
+func (ep *Epilogue) biasAndClamp(zeros []float32) (bias []float32, lo, hi float32, r rest) {
+	bias, lo, hi = zeros, float32(math.Inf(-1)), float32(math.Inf(1))
+	if ep == nil {
+		return bias, lo, hi, restNone
+	}
+	flags, l, h, r := ep.inKernel()
+	if flags&tileResidual != 0 {
+		r = restAll
+	}
+	if r == restAll {
+		return bias, lo, hi, r
+	}
+	if flags&tileBias != 0 {
+		bias = ep.ColBias
+	}
+	if flags&tileClamp != 0 {
+		lo, hi = l, h
+	}
+	return bias, lo, hi, r
+}
+
 func (ep *Epilogue) actFirst() bool { return ep.ActFirst && ep.Residual != nil }
 
 // over makes the function that finishes parts of c; nil if there is nothing to do.

@@ -54,6 +54,17 @@ func depthwiseKernels() (kernels []tileFunc, lanes int) {
 	return nil, 0
 }
 
+// winogradKernelsOf are those that the CPU's features choose; false if there are none.
+func winogradKernelsOf() (winogradKernels, bool) {
+	switch {
+	case hasAVX512:
+		return winogradKernels{winogradInF32AVX512, winogradOutF32AVX512}, true
+	case hasAVX2:
+		return winogradKernels{winogradInF32AVX2, winogradOutF32AVX2}, true
+	}
+	return winogradKernels{}, false
+}
+
 // levelOf is the row of the tables that the CPU's features choose.
 func levelOf() int {
 	switch {

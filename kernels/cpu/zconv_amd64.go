@@ -4,6 +4,26 @@
 
 package cpu
 
+// winogradInF32AVX512 is winogradTile.in.
+//
+//go:noescape
+func winogradInF32AVX512(t *byte)
+
+// winogradOutF32AVX512 is winogradTile.out.
+//
+//go:noescape
+func winogradOutF32AVX512(t *byte)
+
+// winogradInF32AVX2 is winogradTile.in.
+//
+//go:noescape
+func winogradInF32AVX2(t *byte)
+
+// winogradOutF32AVX2 is winogradTile.out.
+//
+//go:noescape
+func winogradOutF32AVX2(t *byte)
+
 // depthwise1F32AVX512 is depthwise.run for 1 columns.
 //
 //go:noescape

@@ -6,6 +6,7 @@ import (
 )
 
 func conv() {
+	winograd()
 	depthwise()
 	everySecond()
 }
