@@ -74,6 +74,32 @@ func (w *windows) offsets(dst []int, i, h, mr, outside int) []int {
 	return dst
 }
 
+// run tells whether the windows of rows [i, i+h) lie inside the input, side by side, and where the first one begins.
+func (w *windows) run(i, h int) (at int, ok bool) {
+	x, y, z := i%w.out[2], i/w.out[2]%w.out[1], i/w.out[2]/w.out[1]
+	if x+h > w.out[2] {
+		return 0, false
+	}
+	first := [3]int{z%w.out[0]*w.stride[0] - w.pad[0], y*w.stride[1] - w.pad[1], x*w.stride[2] - w.pad[2]}
+	last := first
+	last[2] += (h - 1) * w.stride[2]
+	if !w.inside(first) || !w.inside(last) {
+		return 0, false
+	}
+	return z/w.out[0]*w.image + first[0]*w.step[0] + first[1]*w.step[1] + first[2]*w.step[2], true
+}
+
+// runOffsets are the offsets of mr windows side by side from the first one.
+func (w *windows) runOffsets(mr int) []int {
+	dst := make([]int, 0, len(w.taps)*mr)
+	for t := range w.taps {
+		for r := range mr {
+			dst = append(dst, w.taps[t].by+r*w.stride[2]*w.step[2])
+		}
+	}
+	return dst
+}
+
 // inside tells whether all taps of the window at a place are inside the input.
 func (w *windows) inside(at [3]int) bool {
 	return at[0] >= 0 && at[0]+w.span[0] < w.size[0] && at[1] >= 0 && at[1]+w.span[1] < w.size[1] && at[2] >= 0 && at[2]+w.span[2] < w.size[2]

@@ -79,7 +79,7 @@ func (w *product[T]) part(i0, i1, j0, j1 int) {
 	}
 	t := newTile[T]()
 	defer t.free()
-	t.x, t.ldc, t.zeros, t.outside = w.x, w.ldc, w.zeros, w.outside
+	t.ldc, t.zeros = w.ldc, w.zeros
 	s := steps[T]{w: w, t: t}
 	s.plan()
 	tiles := (i1 - i0 + w.set.mr - 1) / w.set.mr
@@ -107,6 +107,7 @@ type steps[T Float] struct {
 	flags   int  // of the last pass
 	after   bool // the epilogue, or its activation, is not done by the kernel
 	actOnly bool
+	run     []int // offsets of windows side by side
 }
 
 // plan chooses the blocks and what the kernel does of the epilogue.
@@ -137,7 +138,6 @@ func (s *steps[T]) from(k int) {
 	s.last = k+s.depth >= s.k
 	if w.segments == 1 {
 		t.length = min(s.depth, s.k-k)
-		t.x = w.x[k:]
 	}
 	t.flags = 0
 	if k > 0 || w.beta {
@@ -148,18 +148,38 @@ func (s *steps[T]) from(k int) {
 	}
 }
 
+// rows says where rows [i, i+h) of A are.
+func (s *steps[T]) rows(i, h int) {
+	w, t := s.w, s.t
+	t.x, t.outside = w.x, w.outside
+	if w.segments == 1 {
+		t.x, t.outside = w.x[s.at:], w.outside-s.at
+	}
+	if w.windows == nil {
+		t.table = t.table[:0]
+		for r := i; r < i+h; r++ {
+			t.table = append(t.table, r*w.lda)
+		}
+		t.offsets = t.table
+		return
+	}
+	at, ok := w.windows.run(i, h)
+	if !ok {
+		t.table = w.windows.offsets(t.table[:0], i, h, w.set.mr, t.outside)
+		t.offsets = t.table
+		return
+	}
+	if s.run == nil { // windows side by side have the same distances everywhere
+		s.run = w.windows.runOffsets(w.set.mr)
+	}
+	t.x, t.offsets = t.x[at:], s.run
+}
+
 // tile multiplies h rows from row i with panels [j0, j1).
 func (s *steps[T]) tile(i, h, j0, j1 int) {
 	w, t, nr := s.w, s.t, s.w.set.nr
 	t.rows = h
-	if w.windows != nil {
-		t.offsets = w.windows.offsets(t.offsets[:0], i, h, w.set.mr, w.outside)
-	} else {
-		t.offsets = t.offsets[:0]
-		for r := i; r < i+h; r++ {
-			t.offsets = append(t.offsets, r*w.lda)
-		}
-	}
+	s.rows(i, h)
 	ep := w.ep
 	for j := j0 * nr; j < j1*nr; j += nr {
 		width := w.set.panelWidth(j, w.n)

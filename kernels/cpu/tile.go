@@ -26,6 +26,7 @@ type tile[T Float] struct {
 	zeros                []T // what rows at offset outside read
 	outside              int
 	edge                 []T
+	table                []int
 }
 
 // What a kernel does to its sums before it stores them, in this order.
@@ -171,8 +172,7 @@ func newTile[T Float]() *tile[T] {
 }
 
 func (t *tile[T]) free() {
-	edge, offsets := t.edge, t.offsets
-	*t = tile[T]{edge: edge, offsets: offsets[:0]}
+	*t = tile[T]{edge: t.edge, table: t.table}
 	if nrOf[T]() == 8 {
 		tiles64.Put(t)
 	} else {
