@@ -4,6 +4,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -31,18 +32,20 @@ type usageError struct{ err error }
 
 func (e usageError) Error() string { return e.err.Error() }
 
-func main() { os.Exit(run(os.Args[1:])) }
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 // run is main with a result, for tests.
-func run(args []string) int {
+func run(args []string, out, errOut io.Writer) int {
 	root := newRoot()
 	root.SetArgs(args)
+	root.SetOut(out)
+	root.SetErr(errOut)
 	err := root.Execute()
 	if err == nil {
 		return 0
 	}
 	if !errors.Is(err, errMismatch) {
-		fmt.Fprintln(root.ErrOrStderr(), "pt2:", err)
+		fmt.Fprintln(errOut, "pt2:", err)
 	}
 	return exitCode(err)
 }
@@ -83,6 +86,10 @@ Exit codes: 0 success, 1 failure, 2 wrong usage, 3 not a PT2 archive or damaged,
   pt2 bench model.pt2 --threads 2`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
+		Args: func(_ *cobra.Command, args []string) error {
+			return usageError{fmt.Errorf("there is no command %q; see pt2 --help", args[0])}
+		},
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(newRunCommand(), newInspectCommand(), newVerifyCommand(), newBenchCommand(), newExtractCommand(), newConvertCommand())
@@ -90,10 +97,17 @@ Exit codes: 0 success, 1 failure, 2 wrong usage, 3 not a PT2 archive or damaged,
 }
 
 // exactArgs is cobra.ExactArgs with the usage exit code.
-func exactArgs(n int) cobra.PositionalArgs {
+func exactArgs(n int) cobra.PositionalArgs { return rangeArgs(n, n) }
+
+// rangeArgs is cobra.RangeArgs with the usage exit code.
+func rangeArgs(low, high int) cobra.PositionalArgs {
+	want := fmt.Sprint(low)
+	if high > low {
+		want = fmt.Sprintf("%d or %d", low, high)
+	}
 	return func(c *cobra.Command, args []string) error {
-		if len(args) != n {
-			return usageError{fmt.Errorf("%s takes %d arguments, got %d; see %s --help", c.CommandPath(), n, len(args), c.CommandPath())}
+		if len(args) < low || len(args) > high {
+			return usageError{fmt.Errorf("%s takes %s arguments, got %d; see %s --help", c.CommandPath(), want, len(args), c.CommandPath())}
 		}
 		return nil
 	}

@@ -29,7 +29,7 @@ With --meta each value of the graph is also held against the dtype, sizes and st
 that the archive records. The last line is "N passed, N failed".`,
 		Example: `  pt2 verify model.pt2 expected.pt
   pt2 verify corpus.tar.zst --meta`,
-		Args: cobra.RangeArgs(1, 2),
+		Args: rangeArgs(1, 2),
 		RunE: func(c *cobra.Command, args []string) error {
 			opts := interp.Options{CheckMeta: meta, Eager: eager, WithoutPasses: without}
 			if len(args) == 1 {

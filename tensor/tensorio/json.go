@@ -197,6 +197,8 @@ func EncodeJSON(v any) ([]byte, error) {
 				data[j] = "Infinity"
 			case math.IsInf(f, -1):
 				data[j] = "-Infinity"
+			case t.DType() != tensor.Float64:
+				data[j] = float32(f) // no more digits than the element has
 			default:
 				data[j] = f
 			}
