@@ -45,7 +45,6 @@ type Module struct {
 	random   bool
 	exact    bool // plans keep PyTorch's strides for every value
 	inputs   inputChecker
-	shared   *shared
 	mu       sync.Mutex // held by a run of a stateful program
 	state    atomic.Pointer[state]
 	rand     *aten.Generator
@@ -71,7 +70,7 @@ func New(p *export.Program, opts Options) (*Module, error) {
 	if err := c.err(); err != nil {
 		return nil, err
 	}
-	m := &Module{prog: p, opts: opts, reg: reg, code: k, shared: newShared(), rand: aten.NewGenerator(opts.Seed)}
+	m := &Module{prog: p, opts: opts, reg: reg, code: k, rand: aten.NewGenerator(opts.Seed)}
 	m.opts.Eager = opts.Eager || opts.CheckMeta
 	sig := p.Signature()
 	if len(sig.Inputs) != len(p.Graph().Inputs) || len(sig.Outputs) != len(p.Graph().Outputs) {
@@ -166,15 +165,15 @@ func (m *Module) Program() *export.Program { return m.prog }
 // Stateful reports that calls change buffers or draw random numbers, so that they take turns.
 func (m *Module) Stateful() bool { return m.stateful }
 
-// Instance makes another module over the same program, plans and weights, with buffers of its own in their initial state and
-// a generator of its own.
+// Instance makes another module over the same program, plans and weights (those of now, if [Module.LoadStateDict] changed them), with
+// buffers of its own in their initial state and a generator of its own.
 func (m *Module) Instance() (*Module, error) {
-	st, err := newState(m.prog, m.prog.Signature(), m.mutable)
+	st, err := m.state.Load().fork()
 	if err != nil {
 		return nil, err
 	}
 	i := &Module{prog: m.prog, opts: m.opts, reg: m.reg, code: m.code, users: m.users, mutable: m.mutable, random: m.random, exact: m.exact,
-		inputs: m.inputs, shared: m.shared, rand: aten.NewGenerator(m.opts.Seed), stateful: m.stateful}
+		inputs: m.inputs, rand: aten.NewGenerator(m.opts.Seed), stateful: m.stateful}
 	i.state.Store(st)
 	return i, nil
 }

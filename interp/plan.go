@@ -18,12 +18,12 @@ const maxPlans = 32
 // maxIdle bounds the frames that a plan keeps for later runs.
 const maxIdle = 16
 
-// shared is what all instances of a module have in common: the plans.
+// shared is what states with the same weights have in common: the plans.
 type shared struct {
 	mu    sync.Mutex
 	plans map[string]*planned
 	order []string // keys, oldest first
-	cache *plan.Cache
+	cache plan.Cache
 }
 
 // planned is a plan with the frames that wait for the next run. A nil plan stands for inputs that cannot be planned.
@@ -43,23 +43,8 @@ type idleFrame struct {
 
 func newShared() *shared { return &shared{plans: map[string]*planned{}} }
 
-// weightsChanged drops the plans, which hold constants made from the old weights.
-func (s *shared) weightsChanged() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.plans, s.order = map[string]*planned{}, nil
-	s.cache = nil
-}
-
-// constants is what plans made of the present weights.
-func (s *shared) constants() *plan.Cache {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.cache == nil {
-		s.cache = &plan.Cache{}
-	}
-	return s.cache
-}
+// constants is what plans made of the weights.
+func (s *shared) constants() *plan.Cache { return &s.cache }
 
 func (s *shared) get(key string) *planned {
 	s.mu.Lock()
@@ -110,7 +95,7 @@ func (m *Module) runPlanned(ctx context.Context, in []any) (out []any, done bool
 		return nil, false, nil // eager mode words the error
 	}
 	st := m.state.Load()
-	p := m.shared.get(planKey(in))
+	p := st.shared.get(planKey(in))
 	p.once.Do(func() { p.err = m.compile(p, st, in) })
 	if p.err != nil || p.plan == nil {
 		return nil, false, nil // eager mode runs it, or words the error
@@ -168,7 +153,7 @@ func (p *planned) release(f *plan.Frame, st *state) {
 
 // compile records the program for inputs like in. p.plan stays nil if that is not possible.
 func (m *Module) compile(p *planned, st *state, in []any) error {
-	cache := m.shared.constants()
+	cache := st.shared.constants()
 	var outputs []*aten.Value
 	rec, ok, err := plan.Record(func(r *plan.Recorder) error { return m.record(r, st, in, &outputs, &p.user) }, m.opts.Pool, m.exact)
 	if err != nil || !ok {
@@ -199,7 +184,8 @@ func (m *Module) Plan(inputs ...any) (*plan.Plan, error) {
 	if m.random {
 		return nil, nil
 	}
-	p, st := m.shared.get(planKey(in)), m.state.Load()
+	st := m.state.Load()
+	p := st.shared.get(planKey(in))
 	p.once.Do(func() { p.err = m.compile(p, st, in) })
 	return p.plan, p.err
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pt2go/pt2/aten"
 	"github.com/pt2go/pt2/export"
+	"github.com/pt2go/pt2/internal/pool"
 	"github.com/pt2go/pt2/tensor"
 	"github.com/pt2go/pt2/tensor/tensorio"
 )
@@ -49,43 +50,88 @@ func (m *Module) LoadStateDict(state map[string]*tensor.Tensor) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	st := m.state.Load()
-	next := slices.Clone(st.values)
+	if err := m.checkState(st, state); err != nil {
+		return err
+	}
+	next, err := st.replaced(m.prog.Signature(), state, m.opts.Pool)
+	if err != nil {
+		return err
+	}
+	m.state.Store(next)
+	return nil
+}
+
+// checkState refuses names that the program does not have, and tensors that do not fit.
+func (m *Module) checkState(st *state, state map[string]*tensor.Tensor) error {
 	found := map[string]bool{}
 	for i, s := range m.prog.Signature().Inputs {
 		t, ok := state[s.Target]
-		if !ok || next[i] == nil {
+		if !ok || st.values[i] == nil {
 			continue
 		}
 		found[s.Target] = true
-		old := next[i].T
-		if t.DType() != old.DType() || !slices.Equal(t.Sizes(), old.Sizes()) {
+		old := st.values[i].T
+		switch {
+		case t == nil:
+			return fmt.Errorf("interp: %s: got nil, the program has %v %v", s.Target, old.DType(), old.Sizes())
+		case t.DType() != old.DType() || !slices.Equal(t.Sizes(), old.Sizes()):
 			return fmt.Errorf("interp: %s: got %v %v, the program has %v %v", s.Target, t.DType(), t.Sizes(), old.DType(), old.Sizes())
 		}
-		if m.mutable[i] {
-			continue
-		}
-		c := tensor.NewStrided(old.DType(), old.Sizes(), aten.Int64s(aten.ContiguousStrides(next[i].Sizes)))
-		aten.Copy(m.opts.Pool, c, t)
-		next[i] = aten.FromTensor(c)
 	}
 	for name := range state {
 		if !found[name] {
 			return fmt.Errorf("interp: the program has no weight or buffer %q", name)
 		}
 	}
-	for i, s := range m.prog.Signature().Inputs {
-		if t, ok := state[s.Target]; ok && m.mutable[i] {
-			aten.Copy(m.opts.Pool, st.values[i].T, t)
-		}
-	}
-	m.state.Store(st.with(next))
-	m.shared.weightsChanged()
 	return nil
 }
 
-// with is the same memory with other values, for an atomic swap.
-func (st *state) with(values []*aten.Value) *state {
-	return &state{values: values, owned: st.owned}
+// replaced is a state with other tensors for some names. Weights that share memory change together, as in PyTorch. Buffers change
+// in place, since no run is under way, and have the new contents as their initial ones.
+func (st *state) replaced(sig *export.GraphSignature, with map[string]*tensor.Tensor, p *pool.Pool) (*state, error) {
+	initial := map[*tensor.Storage]*tensor.Storage{} // of the instance's own memory
+	next := &state{values: make([]*aten.Value, len(st.values)), owned: map[*tensor.Storage]*tensor.Storage{}, shared: newShared()}
+	for from, own := range st.owned {
+		initial[own] = from
+	}
+	to := map[*tensor.Storage]*tensor.Storage{} // where new contents go
+	for i, s := range sig.Inputs {
+		t, ok := with[s.Target]
+		if !ok || st.values[i] == nil {
+			continue
+		}
+		old := st.values[i].T
+		own := old.Storage()
+		if to[own] == nil {
+			to[own] = copyStorage(own)
+			if initial[own] != nil {
+				to[own] = copyStorage(initial[own])
+				initial[own] = to[own]
+			}
+		}
+		v, err := moved(old, to)
+		if err != nil {
+			return nil, err
+		}
+		aten.Copy(p, v.T, t)
+		if initial[own] != nil {
+			aten.Copy(p, old, t)
+		}
+	}
+	for own, from := range initial {
+		next.owned[from] = own
+		delete(to, own)
+	}
+	for i, v := range st.values {
+		if v == nil {
+			continue
+		}
+		var err error
+		if next.values[i], err = moved(v.T, to); err != nil {
+			return nil, err
+		}
+	}
+	return next, nil
 }
 
 // ExampleLeaves flattens the example inputs that the archive records.

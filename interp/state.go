@@ -132,15 +132,17 @@ func traceCall(s *step, vals []roots, written map[int]bool, depth int) roots {
 }
 
 // state is the memory of one instance of a module: a value for each graph input that is no user input. Immutable weights
-// are shared with all instances; what a run may write is the instance's own.
+// are shared with other instances; what a run may write is the instance's own. A change of weights makes a new state.
 type state struct {
 	values []*aten.Value // by graph input; nil for user inputs and what is no tensor
-	owned  map[*tensor.Storage]*tensor.Storage
+	// owned gives for the memory with a buffer's initial contents the instance's own.
+	owned map[*tensor.Storage]*tensor.Storage
+	// shared has the plans, which hold constants made of the weights, so it belongs to all states with the same weights.
+	shared *shared
 }
 
 // newState takes the program's tensors, copying those that runs may write. Tensors that share a storage go on sharing.
 func newState(p *export.Program, sig *export.GraphSignature, mutable map[int]bool) (*state, error) {
-	st := &state{values: make([]*aten.Value, len(sig.Inputs)), owned: map[*tensor.Storage]*tensor.Storage{}}
 	tensors := make([]*tensor.Tensor, len(sig.Inputs))
 	for i := range sig.Inputs {
 		switch sig.Inputs[i].Kind {
@@ -153,7 +155,10 @@ func newState(p *export.Program, sig *export.GraphSignature, mutable map[int]boo
 			return nil, err
 		}
 		tensors[i] = t
-		if mutable[i] && st.owned[t.Storage()] == nil {
+	}
+	st := &state{values: make([]*aten.Value, len(sig.Inputs)), owned: map[*tensor.Storage]*tensor.Storage{}, shared: newShared()}
+	for i, t := range tensors {
+		if t != nil && mutable[i] && st.owned[t.Storage()] == nil {
 			st.owned[t.Storage()] = copyStorage(t.Storage())
 		}
 	}
@@ -161,16 +166,46 @@ func newState(p *export.Program, sig *export.GraphSignature, mutable map[int]boo
 		if t == nil {
 			continue
 		}
-		if own := st.owned[t.Storage()]; own != nil {
-			v, err := tensor.View(own, t.DType(), t.Sizes(), t.Strides(), t.Offset())
-			if err != nil {
-				return nil, fmt.Errorf("interp: %s: %w", sig.Inputs[i].Target, err)
-			}
-			t = v.WithBits(t.IsConj(), t.IsNeg())
+		v, err := moved(t, st.owned)
+		if err != nil {
+			return nil, fmt.Errorf("interp: %s: %w", sig.Inputs[i].Target, err)
 		}
-		st.values[i] = aten.FromTensor(t)
+		st.values[i] = v
 	}
 	return st, nil
+}
+
+// moved is t over the memory that takes the place of its own, if there is one.
+func moved(t *tensor.Tensor, to map[*tensor.Storage]*tensor.Storage) (*aten.Value, error) {
+	st := to[t.Storage()]
+	if st == nil {
+		return aten.FromTensor(t), nil
+	}
+	v, err := tensor.View(st, t.DType(), t.Sizes(), t.Strides(), t.Offset())
+	if err != nil {
+		return nil, err
+	}
+	return aten.FromTensor(v.WithBits(t.IsConj(), t.IsNeg())), nil
+}
+
+// fork is a state of the same weights with buffers of its own in their initial contents.
+func (st *state) fork() (*state, error) {
+	f := &state{values: make([]*aten.Value, len(st.values)), owned: map[*tensor.Storage]*tensor.Storage{}, shared: st.shared}
+	to := map[*tensor.Storage]*tensor.Storage{}
+	for initial, own := range st.owned {
+		f.owned[initial] = copyStorage(initial)
+		to[own] = f.owned[initial]
+	}
+	for i, v := range st.values {
+		if v == nil {
+			continue
+		}
+		var err error
+		if f.values[i], err = moved(v.T, to); err != nil {
+			return nil, err
+		}
+	}
+	return f, nil
 }
 
 func copyStorage(s *tensor.Storage) *tensor.Storage {

@@ -462,10 +462,23 @@ func (p *parser) symbol() (*Expr, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !identifier(name) {
+		return nil, p.fail("the symbol %q has no identifier for a name", name)
+	}
 	rest, _, ok := strings.Cut(p.text[p.pos:], ")")
 	if !ok {
 		return nil, p.fail("Symbol( does not end")
 	}
 	p.pos += len(rest) + 1
 	return Symbol(name, strings.Contains(rest, "positive=True")), nil
+}
+
+// identifier reports a Python name, so that the symbol can be read again where it is printed.
+func identifier(s string) bool {
+	for i := range len(s) {
+		if !isWord(s[i]) || i == 0 && s[i] >= '0' && s[i] <= '9' {
+			return false
+		}
+	}
+	return s != ""
 }
