@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"time"
 
 	"github.com/pt2go/pt2/aten"
 	"github.com/pt2go/pt2/export"
@@ -118,6 +119,34 @@ func WithSeed(seed uint64) Option {
 	return func(c *config) error { c.interp.Seed = seed; return nil }
 }
 
+// WithMemoryLimit bounds what the model's calls may take at any time, in bytes: the memory of running calls, that which is kept for
+// the next ones, and the buffers that calls change. A call that would need more fails with a *[LimitError] before it takes the
+// memory. Weights, inputs and outputs in the caller's hands are not counted. The default is no limit.
+func WithMemoryLimit(bytes int64) Option {
+	return func(c *config) error {
+		if bytes < 1 {
+			return fmt.Errorf("pt2: WithMemoryLimit(%d): want at least 1", bytes)
+		}
+		c.interp.MemoryLimit = bytes
+		return nil
+	}
+}
+
+// WithIdleTimeout sets how long the memory of a call is kept for the next one; the default is a minute, 0 keeps none and a negative
+// time keeps it for ever. See also [Model.Trim].
+func WithIdleTimeout(d time.Duration) Option {
+	return func(c *config) error {
+		if d == 0 {
+			d = 1 // a nanosecond
+		}
+		c.interp.IdleTimeout = d
+		return nil
+	}
+}
+
+// LimitError is a call that would exceed the limit of [WithMemoryLimit].
+type LimitError = aten.LimitError
+
 // WithExpectedOpset demands versions of operator sets, such as {"aten": 10}.
 func WithExpectedOpset(v map[string]int) Option {
 	return func(c *config) error { c.loader.ExpectedOpset = v; return nil }
@@ -199,6 +228,7 @@ func (m *Model) Close() error {
 	if m.contents == nil {
 		return nil
 	}
+	m.module.Trim()
 	if m.ownPool {
 		m.pool.Close()
 	}
@@ -395,6 +425,13 @@ func (m *Model) Restore(s *interp.Snapshot) error { return m.module.Restore(s) }
 // LoadStateDict replaces weights and buffers by name on a live model: calls that have begun finish with the old ones, later
 // ones use the new ones. Names, dtypes and sizes must match; names that are not given keep their values.
 func (m *Model) LoadStateDict(state map[string]*Tensor) error { return m.module.LoadStateDict(state) }
+
+// Memory tells what the model and its instances have allocated for calls.
+func (m *Model) Memory() interp.Memory { return m.module.Memory() }
+
+// Trim lets go of the memory that is kept for later calls, for instance after a peak. It is safe at any time. Go's garbage collector
+// gives it back to the system by and by, or at once by debug.FreeOSMemory.
+func (m *Model) Trim() { m.module.Trim() }
 
 // Warmup runs the recorded example inputs once, so that the first call is as fast as later ones, and puts the buffers back.
 func (m *Model) Warmup(ctx context.Context) error {

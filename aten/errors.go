@@ -90,6 +90,8 @@ func recovered(op *Op, r any, err *error) {
 		*err = r
 	case *DataError:
 		*err = r
+	case *LimitError:
+		*err = r
 	default:
 		name := ""
 		if op != nil {

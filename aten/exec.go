@@ -2,6 +2,7 @@ package aten
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/pt2go/pt2/internal/pool"
 	"github.com/pt2go/pt2/tensor"
@@ -353,17 +354,34 @@ func (e *CanceledError) Error() string { return "aten: canceled before " + e.Op 
 // Unwrap gives the context's error.
 func (e *CanceledError) Unwrap() error { return e.Err }
 
+// LimitError is a run that would need more memory than it may have. Nothing was allocated for the step that asked.
+type LimitError struct{ Need, Used, Limit int64 } // in bytes
+
+// Error gives the numbers.
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("aten: memory limit: %d bytes more are needed, %d of at most %d are in use", e.Need, e.Used, e.Limit)
+}
+
 // Eager computes each operator at once on concrete tensors.
 type Eager struct {
 	Pool *pool.Pool
 	Rand *Generator
+	// Reserve, if set, is asked before memory is allocated; its error ends the run.
+	Reserve func(bytes int64) error
 }
 
 // View implements [Executor].
 func (e *Eager) View(m *Meta) *Value { return &Value{Meta: *m, T: m.Realize()} }
 
 // Alloc implements [Executor].
-func (e *Eager) Alloc(m *Meta) *Value { return &Value{Meta: *m, T: Alloc(m)} }
+func (e *Eager) Alloc(m *Meta) *Value {
+	if e.Reserve != nil {
+		if err := e.Reserve(m.bytes()); err != nil {
+			panic(err)
+		}
+	}
+	return &Value{Meta: *m, T: Alloc(m)}
+}
 
 // Run implements [Executor].
 func (e *Eager) Run(op *Op, a *Args, outs []*Value) {

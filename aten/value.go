@@ -1,6 +1,9 @@
 package aten
 
 import (
+	"math"
+	"math/bits"
+
 	"github.com/pt2go/pt2/symbolic"
 	"github.com/pt2go/pt2/tensor"
 )
@@ -203,6 +206,23 @@ func Alloc(m *Meta) *tensor.Tensor {
 		Fail("cannot allocate a tensor of sizes %v and dtype %v", sizes, m.DType)
 	}
 	return tensor.NewStrided(m.DType, sizes, strides)
+}
+
+// bytes is what [Alloc] takes for m, the most that there is where that overflows.
+func (m *Meta) bytes() int64 {
+	last := int64(0)
+	for i, s := range m.Sizes {
+		n, stride := s.Int64(), m.Strides[i].Int64()
+		if n == 0 {
+			return 0
+		}
+		hi, lo := bits.Mul64(uint64(n-1), uint64(stride))
+		if hi != 0 || lo > maxAlloc || last > maxAlloc {
+			return math.MaxInt64 / 2
+		}
+		last += int64(lo)
+	}
+	return (last + 1) * int64(m.DType.Size())
 }
 
 // maxAlloc bounds a single tensor; beyond it an allocation could only bring the process down.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/pt2go/pt2/aten"
 	"github.com/pt2go/pt2/export"
@@ -25,6 +26,11 @@ type Options struct {
 	NoGuards, NoInputChecks bool
 	// Seed starts the random number generator, as torch.manual_seed does.
 	Seed uint64
+	// MemoryLimit bounds what runs and buffers may take in bytes, see [Memory]; 0 for no limit. What would exceed it is an
+	// *[aten.LimitError] before the memory is taken.
+	MemoryLimit int64
+	// IdleTimeout is how long the memory of a run is kept for the next one; 0 takes a minute, a negative one keeps it for ever.
+	IdleTimeout time.Duration
 	// CheckMeta compares every value with the dtype, sizes and strides that the archive records. It implies Eager.
 	CheckMeta bool
 	// WithoutPasses names passes of the planner to leave out, see [plan.Passes].
@@ -45,6 +51,7 @@ type Module struct {
 	random   bool
 	exact    bool // plans keep PyTorch's strides for every value
 	inputs   inputChecker
+	budget   *budget
 	mu       sync.Mutex // held by a run of a stateful program
 	state    atomic.Pointer[state]
 	rand     *aten.Generator
@@ -87,7 +94,8 @@ func New(p *export.Program, opts Options) (*Module, error) {
 		return nil, err
 	}
 	m.random, m.exact = drawsRandom(k), readsStrides(k)
-	st, err := newState(p, sig, m.mutable)
+	m.budget = newBudget(&m.opts)
+	st, err := newState(p, m.mutable, m.budget)
 	if err != nil {
 		return nil, err
 	}
@@ -168,12 +176,12 @@ func (m *Module) Stateful() bool { return m.stateful }
 // Instance makes another module over the same program, plans and weights (those of now, if [Module.LoadStateDict] changed them), with
 // buffers of its own in their initial state and a generator of its own.
 func (m *Module) Instance() (*Module, error) {
-	st, err := m.state.Load().fork()
+	st, err := m.state.Load().fork(m.budget)
 	if err != nil {
 		return nil, err
 	}
 	i := &Module{prog: m.prog, opts: m.opts, reg: m.reg, code: m.code, users: m.users, mutable: m.mutable, random: m.random, exact: m.exact,
-		inputs: m.inputs, rand: aten.NewGenerator(m.opts.Seed), stateful: m.stateful}
+		inputs: m.inputs, budget: m.budget, rand: aten.NewGenerator(m.opts.Seed), stateful: m.stateful}
 	i.state.Store(st)
 	return i, nil
 }
@@ -265,7 +273,8 @@ func normalize(inputs []any) ([]any, error) {
 
 // runEager goes node by node.
 func (m *Module) runEager(ctx context.Context, in []any, symbols map[string]int64) ([]any, error) {
-	r := &runner{ctx: ctx, build: aten.NewBuild(&aten.Eager{Pool: m.opts.Pool, Rand: m.rand}, m.reg)}
+	eager := &aten.Eager{Pool: m.opts.Pool, Rand: m.rand}
+	r := &runner{ctx: ctx, build: aten.NewBuild(eager, m.reg)}
 	if ctx.Done() != nil {
 		r.build.Ctx = ctx
 	}
@@ -276,6 +285,10 @@ func (m *Module) runEager(ctx context.Context, in []any, symbols map[string]int6
 	args, err := m.graphInputs(st, in)
 	if err != nil {
 		return nil, err
+	}
+	if r.meter = newMeter(m.budget, args); r.meter != nil {
+		eager.Reserve = r.meter.reserve
+		defer r.meter.end()
 	}
 	out, err := r.run(m.code, args)
 	if err != nil {

@@ -357,7 +357,7 @@ func TestLoadStateDictIsAtomic(t *testing.T) {
 			}
 		})
 	}
-	for i := range 60 {
+	for i := range 20 {
 		state := zero
 		if i%2 == 1 {
 			state = weights

@@ -6,6 +6,7 @@ import (
 	"math"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"github.com/pt2go/pt2/aten"
 	"github.com/pt2go/pt2/plan"
@@ -15,14 +16,12 @@ import (
 // maxPlans bounds the plans that a module keeps, one for each set of input sizes.
 const maxPlans = 32
 
-// maxIdle bounds the frames that a plan keeps for later runs.
-const maxIdle = 16
-
 // shared is what states with the same weights have in common: the plans.
 type shared struct {
 	mu    sync.Mutex
 	plans map[string]*planned
 	order []string // keys, oldest first
+	mem   *budget
 	cache plan.Cache
 }
 
@@ -32,16 +31,11 @@ type planned struct {
 	plan *plan.Plan
 	user []any // outputs that are no tensors; nil elements are tensors
 	err  error
-	mu   sync.Mutex
-	idle []idleFrame
+	// dropped is set when the plan was forgotten; frames that still run then are not kept.
+	dropped atomic.Bool
 }
 
-type idleFrame struct {
-	frame *plan.Frame
-	state *state
-}
-
-func newShared() *shared { return &shared{plans: map[string]*planned{}} }
+func newShared(b *budget) *shared { return &shared{plans: map[string]*planned{}, mem: b} }
 
 // constants is what plans made of the weights.
 func (s *shared) constants() *plan.Cache { return &s.cache }
@@ -53,6 +47,9 @@ func (s *shared) get(key string) *planned {
 		return p
 	}
 	if len(s.order) >= maxPlans {
+		old := s.plans[s.order[0]]
+		old.dropped.Store(true)
+		s.mem.drop(func(f *idleFrame) bool { return f.of == old })
 		delete(s.plans, s.order[0])
 		s.order = s.order[1:]
 	}
@@ -104,15 +101,21 @@ func (m *Module) runPlanned(ctx context.Context, in []any) (out []any, done bool
 	for i, x := range in {
 		inputs[i], _ = x.(*tensor.Tensor)
 	}
-	f, err := p.frame(m, st, inputs)
-	if err != nil {
-		return nil, false, err
+	outBytes := p.plan.OutputBytes()
+	if err := m.budget.reserve(outBytes); err != nil {
+		return nil, true, err
 	}
-	res, err := f.Run(ctx, inputs, m.opts.Profile)
+	defer m.budget.release(outBytes)
+	f, err := p.frame(m, st, inputs)
 	if err != nil {
 		return nil, true, err
 	}
-	p.release(f, st)
+	res, err := f.Run(ctx, inputs, m.opts.Profile)
+	if err != nil {
+		m.budget.release(f.Bytes())
+		return nil, true, err
+	}
+	m.budget.keep(f, p, st)
 	out = make([]any, len(p.user))
 	for i, x := range p.user {
 		out[i] = x
@@ -123,32 +126,25 @@ func (m *Module) runPlanned(ctx context.Context, in []any) (out []any, done bool
 	return out, true, nil
 }
 
+// frame is one that waits, or a new one.
 func (p *planned) frame(m *Module, st *state, inputs []*tensor.Tensor) (*plan.Frame, error) {
-	p.mu.Lock()
-	for i := len(p.idle) - 1; i >= 0; i-- {
-		if p.idle[i].state == st {
-			f := p.idle[i].frame
-			p.idle = append(p.idle[:i], p.idle[i+1:]...)
-			p.mu.Unlock()
-			return f, nil
-		}
+	if f := m.budget.take(p, st); f != nil {
+		return f, nil
 	}
-	p.mu.Unlock()
+	if err := m.budget.reserve(p.plan.Arena()); err != nil {
+		return nil, err
+	}
 	states := make([]*tensor.Tensor, len(st.values))
 	for i, v := range st.values {
 		if v != nil {
 			states[i] = v.T
 		}
 	}
-	return p.plan.NewFrame(inputs, states, m.opts.Pool)
-}
-
-func (p *planned) release(f *plan.Frame, st *state) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.idle) < maxIdle {
-		p.idle = append(p.idle, idleFrame{f, st})
+	f, err := p.plan.NewFrame(inputs, states, m.opts.Pool)
+	if err != nil {
+		m.budget.release(p.plan.Arena())
 	}
+	return f, err
 }
 
 // compile records the program for inputs like in. p.plan stays nil if that is not possible.

@@ -35,6 +35,7 @@ type runner struct {
 	// autocast is the dtype of an enclosing wrap_with_autocast, Invalid outside.
 	autocast tensor.DType
 	depth    int
+	meter    *meter // nil without a memory limit
 }
 
 // frame holds the values of one run of a graph: *aten.Value, int64, float64, bool, string or nil.
@@ -56,6 +57,7 @@ func (r *runner) run(k *code, inputs []any) ([]any, error) {
 	for i, in := range k.graph.Inputs {
 		if in.Value != nil {
 			f[in.Value.ID] = inputs[i]
+			r.meter.add(inputs[i])
 		}
 	}
 	for i := range k.steps {
@@ -69,9 +71,20 @@ func (r *runner) run(k *code, inputs []any) ([]any, error) {
 			}
 			return nil, &NodeError{Node: s.node.Name, Target: s.node.Target, Err: err}
 		}
+		if err := r.meter.settle(); err != nil {
+			return nil, &NodeError{Node: s.node.Name, Target: s.node.Target, Err: err}
+		}
 		for _, id := range s.free {
+			r.meter.remove(f[id])
 			f[id] = nil
 		}
+	}
+	if r.meter != nil {
+		defer func() {
+			for _, x := range f {
+				r.meter.remove(x)
+			}
+		}()
 	}
 	out := make([]any, 0, len(k.outputs))
 	for _, o := range k.outputs {
@@ -253,6 +266,7 @@ func (r *runner) assign(f frame, o export.Argument, x any) error {
 				}
 			}
 		}
+		r.meter.add(f[o.ID])
 		if r.onValue != nil && r.depth == 1 {
 			return r.onValue(o, f[o.ID])
 		}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/pt2go/pt2/aten"
 	"github.com/pt2go/pt2/export"
-	"github.com/pt2go/pt2/internal/pool"
 	"github.com/pt2go/pt2/tensor"
 	"github.com/pt2go/pt2/tensor/tensorio"
 )
@@ -53,11 +52,12 @@ func (m *Module) LoadStateDict(state map[string]*tensor.Tensor) error {
 	if err := m.checkState(st, state); err != nil {
 		return err
 	}
-	next, err := st.replaced(m.prog.Signature(), state, m.opts.Pool)
+	next, err := st.replaced(m.prog.Signature(), state, m)
 	if err != nil {
 		return err
 	}
 	m.state.Store(next)
+	m.budget.drop(func(f *idleFrame) bool { return f.state == st })
 	return nil
 }
 
@@ -88,9 +88,10 @@ func (m *Module) checkState(st *state, state map[string]*tensor.Tensor) error {
 
 // replaced is a state with other tensors for some names. Weights that share memory change together, as in PyTorch. Buffers change
 // in place, since no run is under way, and have the new contents as their initial ones.
-func (st *state) replaced(sig *export.GraphSignature, with map[string]*tensor.Tensor, p *pool.Pool) (*state, error) {
+func (st *state) replaced(sig *export.GraphSignature, with map[string]*tensor.Tensor, m *Module) (*state, error) {
+	p := m.opts.Pool
 	initial := map[*tensor.Storage]*tensor.Storage{} // of the instance's own memory
-	next := &state{values: make([]*aten.Value, len(st.values)), owned: map[*tensor.Storage]*tensor.Storage{}, shared: newShared()}
+	next := &state{values: make([]*aten.Value, len(st.values)), owned: map[*tensor.Storage]*tensor.Storage{}, shared: newShared(m.budget), memory: st.memory}
 	for from, own := range st.owned {
 		initial[own] = from
 	}

@@ -139,10 +139,12 @@ type state struct {
 	owned map[*tensor.Storage]*tensor.Storage
 	// shared has the plans, which hold constants made of the weights, so it belongs to all states with the same weights.
 	shared *shared
+	memory *stateMemory
 }
 
 // newState takes the program's tensors, copying those that runs may write. Tensors that share a storage go on sharing.
-func newState(p *export.Program, sig *export.GraphSignature, mutable map[int]bool) (*state, error) {
+func newState(p *export.Program, mutable map[int]bool, b *budget) (*state, error) {
+	sig := p.Signature()
 	tensors := make([]*tensor.Tensor, len(sig.Inputs))
 	for i := range sig.Inputs {
 		switch sig.Inputs[i].Kind {
@@ -156,11 +158,14 @@ func newState(p *export.Program, sig *export.GraphSignature, mutable map[int]boo
 		}
 		tensors[i] = t
 	}
-	st := &state{values: make([]*aten.Value, len(sig.Inputs)), owned: map[*tensor.Storage]*tensor.Storage{}, shared: newShared()}
+	st := &state{values: make([]*aten.Value, len(sig.Inputs)), owned: map[*tensor.Storage]*tensor.Storage{}, shared: newShared(b), memory: &stateMemory{}}
 	for i, t := range tensors {
-		if t != nil && mutable[i] && st.owned[t.Storage()] == nil {
-			st.owned[t.Storage()] = copyStorage(t.Storage())
+		if t != nil && mutable[i] {
+			st.owned[t.Storage()] = nil
 		}
+	}
+	if err := st.own(b); err != nil {
+		return nil, err
 	}
 	for i, t := range tensors {
 		if t == nil {
@@ -173,6 +178,21 @@ func newState(p *export.Program, sig *export.GraphSignature, mutable map[int]boo
 		st.values[i] = v
 	}
 	return st, nil
+}
+
+// own makes the instance's memory, a copy of the initial contents.
+func (st *state) own(b *budget) error {
+	n := int64(0)
+	for initial := range st.owned {
+		n += int64(len(initial.Bytes()))
+	}
+	if err := b.hold(n, st.memory); err != nil {
+		return err
+	}
+	for initial := range st.owned {
+		st.owned[initial] = copyStorage(initial)
+	}
+	return nil
 }
 
 // moved is t over the memory that takes the place of its own, if there is one.
@@ -189,11 +209,16 @@ func moved(t *tensor.Tensor, to map[*tensor.Storage]*tensor.Storage) (*aten.Valu
 }
 
 // fork is a state of the same weights with buffers of its own in their initial contents.
-func (st *state) fork() (*state, error) {
-	f := &state{values: make([]*aten.Value, len(st.values)), owned: map[*tensor.Storage]*tensor.Storage{}, shared: st.shared}
+func (st *state) fork(b *budget) (*state, error) {
+	f := &state{values: make([]*aten.Value, len(st.values)), owned: map[*tensor.Storage]*tensor.Storage{}, shared: st.shared, memory: &stateMemory{}}
+	for initial := range st.owned {
+		f.owned[initial] = nil
+	}
+	if err := f.own(b); err != nil {
+		return nil, err
+	}
 	to := map[*tensor.Storage]*tensor.Storage{}
 	for initial, own := range st.owned {
-		f.owned[initial] = copyStorage(initial)
 		to[own] = f.owned[initial]
 	}
 	for i, v := range st.values {

@@ -22,6 +22,20 @@ type Frame struct {
 	bound    map[*aten.Value]*aten.Value
 }
 
+// Bytes is the memory that a frame of its own takes: its arena.
+func (f *Frame) Bytes() int64 { return f.plan.arena }
+
+// OutputBytes is the memory of the fresh outputs of one run.
+func (p *Plan) OutputBytes() int64 {
+	n := int64(0)
+	for _, b := range p.buffers {
+		if b.Kind == Output {
+			n += b.Bytes
+		}
+	}
+	return n
+}
+
 // NewFrame binds the plan to an instance's state and to the inputs of the first run.
 func (p *Plan) NewFrame(inputs, state []*tensor.Tensor, pl *pool.Pool) (*Frame, error) {
 	f := &Frame{plan: p, arena: tensor.AlignedBytes(int(p.arena)), storages: make([]*tensor.Storage, len(p.buffers)), bound: map[*aten.Value]*aten.Value{}}
@@ -129,6 +143,7 @@ func (f *Frame) bind(v *aten.Value) (*aten.Value, error) {
 // input shares its storage; one that is state or a constant is a copy; nil stands for outputs that are no tensors.
 // prof, if not nil, receives how long each instruction takes.
 func (f *Frame) Run(ctx context.Context, inputs []*tensor.Tensor, prof *Profile) ([]*tensor.Tensor, error) {
+	defer f.letGo()
 	for i, b := range f.plan.buffers {
 		switch b.Kind {
 		case Input:
@@ -141,6 +156,15 @@ func (f *Frame) Run(ctx context.Context, inputs []*tensor.Tensor, prof *Profile)
 		return nil, err
 	}
 	return f.results(inputs)
+}
+
+// letGo drops the memory of inputs and outputs, which a frame that waits must not keep alive.
+func (f *Frame) letGo() {
+	for i, b := range f.plan.buffers {
+		if b.Kind == Input || b.Kind == Output {
+			f.storages[i].Reset(nil)
+		}
+	}
 }
 
 func (f *Frame) run(ctx context.Context, prof *Profile) (err error) {
