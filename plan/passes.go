@@ -36,6 +36,7 @@ func init() {
 		{Name: "dead-formulas", Doc: "drops what the recognized operators no longer need", run: (*graph).dropDead,
 			After: map[string]string{"activations": "it leaves the parts of formulas", "rms-norm": "it leaves the parts of formulas"}},
 		{Name: "convolution", Doc: "convolutions with constant weights become the planner's own, with channels last", run: (*graph).lowerConvolutions},
+		{Name: "pooling", Doc: "poolings with channels last and means over rows become the planner's own", run: (*graph).lowerPooling},
 		{Name: "linear", Doc: "products with constant matrices become the planner's own", run: (*graph).lowerLinear},
 		{Name: "batch-norm", Doc: "batch norms go into the weights before them, or become a multiply-add by channel", run: (*graph).foldBatchNorm,
 			After: map[string]string{"convolution": "its products take the factors", "linear": "its products take the factors"}},

@@ -73,15 +73,6 @@ func eachValue(a *aten.Args, f func(v *aten.Value)) {
 	}
 }
 
-// copyOp copies, with the dtype and strides of its output.
-var copyOp = internal(&aten.Op{
-	Schema: "plan::copy(Tensor x) -> Tensor",
-	Shape: func(a *aten.Args) []aten.Meta {
-		return []aten.Meta{aten.LikeMeta(a.Tensor(0), a.Tensor(0).DType, aten.PreserveFormat)}
-	},
-	CPU: func(k *aten.Kernel) { aten.Copy(k.Pool, k.Out[0], k.T(0)) },
-})
-
 // Options configure the passes.
 type Options struct {
 	// Without names passes to leave out.

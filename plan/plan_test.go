@@ -302,7 +302,20 @@ func TestLayouts(t *testing.T) {
 			q := b.Call("avg_pool2d", x, []int{3, 3}, []int{1, 1}, []int{1, 1})
 			y := b.Call("cat", values{x, p, q}, 1)
 			return values{b.Call("flatten.using_ints", b.conv(y, b.weight(2, 12, 1, 1), nil, 1, 0, 1), 1)}
-		}, nil, nil, 1e-4},
+		}, []string{"max 3x3", "mean 3x3"}, nil, 1e-4},
+		{"poolings at borders", [][]int64{{2, 5, 9, 7}}, func(b *builder, in values) values {
+			x := b.conv(in[0], b.weight(5, 5, 1, 1), nil, 1, 0, 1)
+			p := b.CallN("max_pool2d_with_indices", x, []int{3}, []int{2}, []int{1}, []int{2}, true)
+			q := b.Call("avg_pool2d", x, []int{3, 2}, []int{2, 2}, []int{1, 0}, true, false)
+			r := b.Call("avg_pool2d", x, []int{3, 2}, []int{2, 2}, []int{1, 1}, true, true)
+			s := b.Call("avg_pool2d", x, []int{2, 2}, []int{}, []int{0, 0}, false, true, 3)
+			return values{p[0], q, r, s}
+		}, []string{"max 3x3", "mean 3x2"}, nil, 1e-5},
+		{"means", [][]int64{{2, 5, 9, 7}, {3, 11, 6}}, func(b *builder, in values) values {
+			x := b.conv(in[0], b.weight(5, 5, 1, 1), nil, 1, 0, 1)
+			return values{b.Call("mean.dim", x, []int{-1, -2}, true), b.Call("mean.dim", x, []int{2, 3}), b.Call("mean.dim", x, []int{1}),
+				b.Call("mean.dim", in[1], []int{1}), b.Call("mean.dim", in[1], []int{0, 1}), b.Call("mean.dim", in[1], []int{2}, true)}
+		}, []string{"plan.mean"}, nil, 1e-5},
 		{"channel shuffle", [][]int64{{1, 6, 4, 4}}, func(b *builder, in values) values {
 			x := b.conv(in[0], b.weight(6, 6, 1, 1), nil, 1, 0, 1)
 			x = b.Call("transpose.int", b.Call("view", x, []int{1, 2, 3, 4, 4}), 1, 2)

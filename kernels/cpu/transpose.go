@@ -2,6 +2,14 @@ package cpu
 
 // TransposeF32 is dst[j*ldd+i] = x[i*ldx+j] for i < rows, j < cols. dst and x must not overlap.
 func TransposeF32(dst, x []float32, rows, cols, ldd, ldx int) {
+	if rows == 3 && ldd == 3 { // the channels of an image
+		a, b, c := x[:cols], x[ldx:ldx+cols], x[2*ldx:2*ldx+cols]
+		for j := range a {
+			d := dst[3*j : 3*j+3 : 3*j+3]
+			d[0], d[1], d[2] = a[j], b[j], c[j]
+		}
+		return
+	}
 	Transpose(dst, x, rows, cols, ldd, ldx)
 }
 
