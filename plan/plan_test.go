@@ -447,6 +447,26 @@ func TestRecognition(t *testing.T) {
 	})
 }
 
+func TestAttention(t *testing.T) {
+	runCases(t, []testCase{
+		{"shared heads", [][]int64{{2, 6, 5, 8}, {2, 2, 7, 8}, {2, 2, 7, 8}}, func(b *builder, in values) values {
+			repeat := func(x *aten.Value) *aten.Value {
+				return b.Call("reshape", b.Call("expand", b.Call("unsqueeze", x, 2), []int{2, 2, 3, 7, 8}), []int{2, 6, 7, 8})
+			}
+			return values{b.Call("scaled_dot_product_attention", in[0], repeat(in[1]), repeat(in[2]))}
+		}, []string{"attention"}, []string{"reshape"}, 1e-5},
+		{"projections", [][]int64{{2, 9, 12}}, func(b *builder, in values) values {
+			heads := func(x *aten.Value) *aten.Value {
+				return b.Call("transpose.int", b.Call("view", x, []int{2, 9, 3, 4}), 1, 2)
+			}
+			q, k, v := b.Call("linear", in[0], b.weight(12, 12)), b.Call("linear", in[0], b.weight(12, 12)), b.Call("linear", in[0], b.weight(12, 12))
+			y := b.Call("scaled_dot_product_attention", heads(q), heads(k), heads(v))
+			y = b.Call("reshape", b.Call("transpose.int", y, 1, 2), []int{2, 9, 12})
+			return values{b.Call("add.Tensor", in[0], b.Call("linear", y, b.weight(12, 12), b.weight(12)))}
+		}, []string{"bias residual"}, []string{"clone", "plan.copy"}, 1e-4},
+	})
+}
+
 // TestPassOrder: a pass runs after those it names.
 func TestPassOrder(t *testing.T) {
 	seen := map[string]bool{}
