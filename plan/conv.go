@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/pt2go/pt2/aten"
+	"github.com/pt2go/pt2/internal/mmap"
 	"github.com/pt2go/pt2/kernels/cpu"
 	"github.com/pt2go/pt2/tensor"
 )
@@ -126,25 +127,55 @@ func floats(v *aten.Value) []float32 {
 	return f
 }
 
-// packConvolutions is the pass that puts weights in the order of the kernels, scaled by what was folded into them.
+// packWeights is the pass that puts weights in the order of the kernels, scaled by what was folded into them.
 func (g *graph) packWeights() {
+	var jobs []func(scratch *[]float32)
 	for _, in := range g.instrs {
 		switch in.Op {
 		case convOp:
-			g.packConv(in.Args.V[2].(*conv))
+			c := in.Args.V[2].(*conv)
+			jobs = append(jobs, func(scratch *[]float32) { c.pack(g.opts.Cache, scratch) })
 		case linearOp:
-			g.packLinear(in.Args.V[2].(*linear))
+			l := in.Args.V[2].(*linear)
+			jobs = append(jobs, func(scratch *[]float32) { l.pack(g.opts.Cache, scratch) })
 		}
 	}
+	g.pool.ParallelFor(len(jobs), 1, func(lo, hi int) {
+		var scratch []float32
+		for _, f := range jobs[lo:hi] {
+			f(&scratch)
+		}
+	})
 }
 
-func (g *graph) packConv(c *conv) {
-	kind := fmt.Sprintf("conv %v %t %s", c.Conv, c.transposed, c.how)
-	c.packed = g.opts.Cache.get(kind, func() any {
+// grow gives n elements of scratch memory.
+func grow(scratch *[]float32, n int) []float32 {
+	if cap(*scratch) < n {
+		*scratch = make([]float32, n)
+	}
+	return (*scratch)[:n]
+}
+
+// release gives a mapped weight's memory back after it was packed.
+func release(v *aten.Value) {
+	t := v.T
+	last := int64(1)
+	for i, n := range t.Sizes() {
+		last += (n - 1) * t.Strides()[i]
+	}
+	size := int64(t.DType().Size())
+	mmap.Drop(t.Storage().Bytes()[t.Offset()*size : (t.Offset()+last)*size])
+}
+
+// pack packs the weight; other plans with the same weight share it, whatever their sizes.
+func (c *conv) pack(cache *Cache, scratch *[]float32) {
+	kind := fmt.Sprintf("conv %v %v %v %v %d %t %s", c.Kernel, c.Stride, c.Pad, c.Dilation, c.Groups, c.transposed, c.how)
+	c.packed = cache.get(kind, func() any {
 		w := contiguous(c.weight)
 		if c.scale != nil {
-			w = c.scaled(w)
+			w = c.scaled(w, grow(scratch, len(w)))
 		}
+		defer release(c.weight)
 		if c.transposed {
 			return cpu.PackTransposed(&c.Conv, w)
 		}
@@ -152,9 +183,8 @@ func (g *graph) packConv(c *conv) {
 	}, append([]*aten.Value{c.weight}, c.consts...)...).(*cpu.PackedConv)
 }
 
-// scaled multiplies the filters of each output channel. w is [Out, In/Groups, kernel], or [In, Out/Groups, kernel] if transposed.
-func (c *conv) scaled(w []float32) []float32 {
-	r := make([]float32, len(w))
+// scaled multiplies the filters of each output channel into r. w is [Out, In/Groups, kernel], or [In, Out/Groups, kernel] if transposed.
+func (c *conv) scaled(w, r []float32) []float32 {
 	if !c.transposed {
 		per := len(w) / c.Out
 		for o, s := range c.scale {

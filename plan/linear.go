@@ -129,13 +129,13 @@ func rowsOf(x *aten.Value) (v *aten.Value, step int64, ok bool) {
 	return x, step, rows == 1 || step >= k
 }
 
-func (g *graph) packLinear(l *linear) {
-	kind := fmt.Sprintf("linear %s", l.how)
-	l.packed = g.opts.Cache.get(kind, func() any {
+// pack packs the weight; other plans with the same weight share it.
+func (l *linear) pack(cache *Cache, scratch *[]float32) {
+	l.packed = cache.get("linear "+l.how, func() any {
 		t := l.weight.T
 		b := cpu.Matrix{Data: tensor.Data[float32](t), Row: int(t.Strides()[0]), Col: int(t.Strides()[1])}
 		if l.scale != nil {
-			w := make([]float32, l.k*l.n)
+			w := grow(scratch, l.k*l.n)
 			for i := range l.k {
 				for j, s := range l.scale {
 					w[i*l.n+j] = b.Data[i*b.Row+j*b.Col] * s
@@ -143,6 +143,7 @@ func (g *graph) packLinear(l *linear) {
 			}
 			b = cpu.Matrix{Data: w, Row: l.n, Col: 1}
 		}
+		defer release(l.weight)
 		return cpu.PackB(b, l.k, l.n)
 	}, append([]*aten.Value{l.weight}, l.consts...)...).(*cpu.PackedB)
 }

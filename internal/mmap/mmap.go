@@ -1,7 +1,11 @@
 // Package mmap maps files read-only into memory, or reads them where the system cannot map.
 package mmap
 
-import "os"
+import (
+	"os"
+	"sync"
+	"unsafe"
+)
 
 // File is a read-only view of a whole file.
 type File struct {
@@ -25,6 +29,9 @@ func Open(path string) (*File, error) {
 		return &File{Data: b}, err
 	}
 	if b, err := mapFile(f, int(st.Size())); err == nil {
+		live.Lock()
+		live.maps = append(live.maps, b)
+		live.Unlock()
 		return &File{Data: b, mapped: true}, nil
 	}
 	b, err := os.ReadFile(path)
@@ -37,5 +44,43 @@ func (f *File) Close() error {
 		return nil
 	}
 	f.mapped = false
+	live.Lock()
+	for i, b := range live.maps {
+		if unsafe.SliceData(b) == unsafe.SliceData(f.Data) {
+			live.maps = append(live.maps[:i], live.maps[i+1:]...)
+			break
+		}
+	}
+	live.Unlock()
 	return unmap(f.Data)
+}
+
+// live are the mappings that exist.
+var live struct {
+	sync.Mutex
+	maps [][]byte
+}
+
+// Drop tells the system that b, part of a mapped file, is not going to be read soon: its pages stop counting as this process's memory
+// and are read from the file again when they are. Other memory is left alone.
+func Drop(b []byte) {
+	if len(b) == 0 {
+		return
+	}
+	live.Lock()
+	defer live.Unlock()
+	at := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
+	for _, m := range live.maps {
+		from := uintptr(unsafe.Pointer(unsafe.SliceData(m)))
+		if at < from || at+uintptr(len(b)) > from+uintptr(len(m)) {
+			continue
+		}
+		// Only whole pages, counted from the mapping's begin, which is one.
+		page := uintptr(os.Getpagesize())
+		lo, hi := (at-from+page-1)/page*page, (at-from+uintptr(len(b)))/page*page
+		if lo < hi {
+			drop(m[lo:hi])
+		}
+		return
+	}
 }

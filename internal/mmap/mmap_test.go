@@ -34,3 +34,24 @@ func TestOpen(t *testing.T) {
 		t.Error("a folder was opened")
 	}
 }
+
+func TestDrop(t *testing.T) {
+	want := bytes.Repeat([]byte{1, 2, 3, 4, 5}, 10_000)
+	path := filepath.Join(t.TempDir(), "f")
+	if err := os.WriteFile(path, want, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	own := bytes.Clone(f.Data)
+	for _, r := range [][2]int{{0, 50_000}, {1, 2}, {5000, 30_000}, {7, 7}} {
+		Drop(f.Data[r[0]:r[1]])
+		Drop(own[r[0]:r[1]]) // no mapping
+	}
+	if !bytes.Equal(f.Data, want) || !bytes.Equal(own, want) {
+		t.Error("dropped pages read otherwise")
+	}
+}

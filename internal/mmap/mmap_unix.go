@@ -13,3 +13,5 @@ func mapFile(f *os.File, n int) ([]byte, error) {
 }
 
 func unmap(b []byte) error { return unix.Munmap(b) }
+
+func drop(b []byte) { _ = unix.Madvise(b, unix.MADV_DONTNEED) } // advice that is refused does no harm
