@@ -34,7 +34,7 @@ func (p *Plan) liveness() {
 // overwritable lists the arguments whose memory an instruction's first output may take over, element for element: the first of
 // element-by-element operators, whose kernels serve the in-place forms too, and what fused operators say.
 func overwritable(in *Instr) []*aten.Value {
-	if len(in.Outs) != 1 || in.Outs[0] == nil {
+	if len(in.Outs) != 1 || in.Outs[0] == nil || len(in.Args.V) == 0 {
 		return nil
 	}
 	if f := fusedOps[in.Op]; f != nil {

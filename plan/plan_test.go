@@ -394,6 +394,10 @@ func TestPointwise(t *testing.T) {
 			b.Call("relu_", x)
 			return values{x, b.Call("exp", x)}
 		}, nil, nil, 0},
+		{"operators without arguments", [][]int64{{3, 3}}, func(b *builder, in values) values {
+			x := b.Call("linalg_solve", in[0], in[0])
+			return values{b.Call("relu", x)}
+		}, nil, nil, 1e-4},
 		{"input that is an output", [][]int64{{4, 6}}, func(b *builder, in values) values {
 			return values{b.Call("t", in[0]), b.Call("relu", in[0])}
 		}, nil, nil, 0},

@@ -59,7 +59,7 @@ func (r *rows) String() string { return fmt.Sprintf("%d of %d", r.rows, r.cols) 
 // lowerPooling is the pass that makes poolings with channels last, and means over rows, the planner's own.
 func (g *graph) lowerPooling() {
 	for i, in := range g.instrs {
-		if in.Outs == nil || in.Outs[0] == nil || in.Outs[0].DType != tensor.Float32 || !covers(in.Outs[0]) || in.Outs[0].Numel().Int64() == 0 {
+		if len(in.Args.V) == 0 || len(in.Outs) == 0 || in.Outs[0] == nil || in.Outs[0].DType != tensor.Float32 || !covers(in.Outs[0]) || in.Outs[0].Numel().Int64() == 0 {
 			continue
 		}
 		x, ok := in.Args.V[0].(*aten.Value)

@@ -55,7 +55,10 @@ func (p *Profile) Reset() {
 // kind is what an instruction is counted as: its operator, and what a fused operator says of itself.
 func (in *Instr) kind(detail bool) string {
 	name := strings.TrimSuffix(in.Op.Name(), ".default")
-	if s, ok := in.Args.V[len(in.Args.V)-1].(fmt.Stringer); ok && detail && strings.HasPrefix(name, "plan.") {
+	if !detail || !strings.HasPrefix(name, "plan.") {
+		return name
+	}
+	if s, ok := in.Args.V[len(in.Args.V)-1].(fmt.Stringer); ok {
 		return name + " " + s.String()
 	}
 	return name
