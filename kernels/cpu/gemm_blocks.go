@@ -23,11 +23,15 @@ type product[T Float] struct {
 	ep               *Epilogue // nil but for float32
 }
 
-// blockElements is how much of packed B stays in the second-level cache while rows of A pass by.
-const blockElements = 192 << 10
+// blockElements is how much of packed B is used by all rows of A before the next is. Small blocks leave room in the second-level cache
+// for what is fetched ahead; where rows have many segments, going through the rows again costs more.
+const (
+	blockElements        = 32 << 10
+	blockElementsWindows = 192 << 10
+)
 
 // depth is how many rows of a panel one pass takes: the rows of A in the tile stay in the first-level cache.
-const depth = 512
+const depth = 256
 
 // taskWork is how many multiplications are worth handing to another thread: some microseconds.
 const taskWork = 1 << 19
@@ -89,6 +93,7 @@ func (w *product[T]) part(i0, i1, j0, j1 int) {
 			s.from(k)
 			for i := range tiles {
 				a, b := i0+(i1-i0)*i/tiles, i0+(i1-i0)*(i+1)/tiles
+				s.turn = i % fetchTurns
 				s.tile(a, b-a, j, jn)
 			}
 		}
@@ -108,6 +113,7 @@ type steps[T Float] struct {
 	after   bool // the epilogue, or its activation, is not done by the kernel
 	actOnly bool
 	run     []int // offsets of windows side by side
+	turn    int   // which lines to fetch ahead
 }
 
 // plan chooses the blocks and what the kernel does of the epilogue.
@@ -121,6 +127,9 @@ func (s *steps[T]) plan() {
 		s.depth = roundUp((s.k+passes-1)/passes, 4)
 	}
 	s.panels = max(1, blockElements/(s.depth*w.set.nr))
+	if w.segments > 1 {
+		s.panels = max(1, blockElementsWindows/(s.depth*w.set.nr))
+	}
 	ep := w.ep
 	if ep == nil {
 		return
@@ -175,6 +184,22 @@ func (s *steps[T]) rows(i, h int) {
 	t.x, t.offsets = t.x[at:], s.run
 }
 
+// fetchTurns is how many tiles it takes to fetch all lines of the next block: each kernel asks for every fourth one, so that memory
+// keeps up while the kernels compute.
+const fetchTurns = 4
+
+// ahead is how many bytes after the rows of panel j in this pass what is needed next begins; 0 if nothing is known.
+func (s *steps[T]) ahead(j, width int) int {
+	size := 64 / nrOf[T]()
+	if !s.last {
+		return s.depth*width*size + 64*s.turn
+	}
+	if next := j + s.panels*s.w.set.nr; next < s.w.n {
+		return (next-j)*s.k*size - s.at*width*size + 64*s.turn
+	}
+	return 0
+}
+
 // tile multiplies h rows from row i with panels [j0, j1).
 func (s *steps[T]) tile(i, h, j0, j1 int) {
 	w, t, nr := s.w, s.t, s.w.set.nr
@@ -187,6 +212,7 @@ func (s *steps[T]) tile(i, h, j0, j1 int) {
 		t.mask = columnMask[T](t.width)
 		t.b = w.packed[j*s.k+s.at*width:]
 		t.c = w.c[i*w.ldc+j:]
+		t.ahead = s.ahead(j, width)
 		if t.flags&tileBias != 0 {
 			t.bias = any(ep.ColBias[j:]).([]T)
 		}

@@ -102,3 +102,29 @@ func BenchmarkGemmPacked(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkGemmCold goes through more weights than the caches hold, as a model does.
+func BenchmarkGemmCold(b *testing.B) {
+	rng := rand.New(rand.NewSource(1))
+	for _, threads := range []int{1, 2} {
+		p := pool.New(threads)
+		defer p.Close()
+		for _, s := range [][3]int{{128, 768, 768}, {128, 768, 3072}, {128, 3072, 768}, {197, 768, 3072}, {49, 2048, 512}, {1, 1024, 4096}} {
+			m, k, n := s[0], s[1], s[2]
+			x, c := randoms(rng, m*k), make([]float32, m*n)
+			var w []*PackedB
+			for range 256 << 20 / (4 * k * n) {
+				w = append(w, PackB(Matrix{randoms(rng, k*n), n, 1}, k, n))
+			}
+			b.Run(fmt.Sprintf("%dx%dx%d-t%d", m, k, n, threads), func(b *testing.B) {
+				i := 0
+				for b.Loop() {
+					GemmPacked(p, m, Matrix{x, k, 1}, w[i%len(w)], c, n, false, nil)
+					i++
+				}
+				b.ReportMetric(2*float64(m)*float64(n)*float64(k)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
+				b.ReportMetric(float64(4*k*n)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GB/s-of-B")
+			})
+		}
+	}
+}

@@ -21,6 +21,7 @@ type tile[T Float] struct {
 	flags                int
 	mask                 uint64 // columns that exist: 16 bits for each vector
 	left, next           int    // the assembly's own
+	ahead                int    // bytes from the panel to what will be needed later, which is fetched into the second-level cache
 	lo, hi               T
 	rows, width          int
 	zeros                []T // what rows at offset outside read

@@ -61,7 +61,8 @@ const (
 	tileMask     = 184
 	tileLeft     = 192
 	tileNext     = 200
-	tileLo       = 208
+	tileAhead    = 208
+	tileLo       = 216
 )
 
 // Bits of tile.flags.
@@ -78,6 +79,14 @@ var (
 	index   = R14 // while no segment is under way: the tile
 	panel   = R15
 )
+
+// ahead is the register with the distance of what is to be fetched into the second-level cache.
+func (k *tileKernel) ahead() Register {
+	if k.h == len(rowRegs) {
+		return RBP // avo saves it
+	}
+	return R13
+}
 
 // tiles writes a kernel for each height and width of each instruction set.
 func tiles() {
@@ -181,6 +190,8 @@ func (k *tileKernel) segment(tile Register) {
 	MOVQ(Mem{Base: tile, Disp: tileLength}, index)
 	SHLQ(Imm(k.shift), index)
 	NEGQ(index)
+	Load(Param("t"), k.ahead())
+	MOVQ(Mem{Base: k.ahead(), Disp: tileAhead}, k.ahead())
 	base := k.regs
 	step := func(u, before int) {
 		k.regs = base
@@ -213,6 +224,9 @@ func (k *tileKernel) segment(tile Register) {
 	Label(k.label("four"))
 	for u := range 4 {
 		step(u, 4)
+		if line := u * k.v * k.bytes; line%256 == 0 {
+			PREFETCHT1(Mem{Base: panel, Index: k.ahead(), Scale: 1, Disp: line})
+		}
 	}
 	ADDQ(U32(uint32(4*k.v*k.bytes)), panel)
 	ADDQ(Imm(four), index)
