@@ -113,3 +113,24 @@ func BenchmarkConvNHWC(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkConvCold goes through more weights than the caches hold, as a model does.
+func BenchmarkConvCold(b *testing.B) {
+	rng := rand.New(rand.NewSource(1))
+	for _, c := range []Conv{conv2d(1, 256, 256, 1, 14, 14, 3, 3, 1, 1, 1), conv2d(1, 512, 512, 1, 7, 7, 3, 3, 1, 1, 1), conv2d(1, 128, 128, 1, 28, 28, 3, 3, 1, 1, 1)} {
+		var w []*PackedConv
+		for range 192 << 20 / (4 * 9 * c.In * c.Out) {
+			w = append(w, PackConv(&c, randoms(rng, c.Out*c.In*9)))
+		}
+		x, out := randoms(rng, c.N*c.In*volume(c.Size)), make([]float32, c.N*c.Out*volume(c.OutSize))
+		b.Run(fmt.Sprintf("%dx%d-%d-k%d", c.Size[1], c.In, c.Out, c.Kernel[2]), func(b *testing.B) {
+			i := 0
+			for b.Loop() {
+				ConvNHWC(nil, &c, w[i%len(w)], x, out, nil)
+				i++
+			}
+			flops := 2 * float64(len(out)) * float64(c.In*volume(c.Kernel))
+			b.ReportMetric(flops*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
+		})
+	}
+}

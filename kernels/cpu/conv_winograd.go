@@ -36,8 +36,8 @@ type winogradKernels struct{ in, out tileFunc }
 // winogradWeight is a transformed filter.
 type winogradWeight struct {
 	kernels winogradKernels
-	packed  [36][]float32 // [In, Out]
-	plain   []float32     // as it was given
+	packed  []float32 // 36 times [In, Out]
+	plain   []float32 // as it was given
 }
 
 const (
@@ -85,11 +85,10 @@ func (pw *PackedConv) packWinograd(c *Conv, w []float32, kernels winogradKernels
 	all := scratch(36 * pairs)
 	defer all.free()
 	Gemm(nil, 36, pairs, 9, Matrix{both[:], 1, 36}, Matrix{w, 1, 9}, all.data, pairs, false, nil)
-	pw.winograd = &winogradWeight{kernels: kernels, plain: w}
-	for p := range pw.winograd.packed {
-		packed := packedMemory[float32](c.In * pw.set.packedWidth(c.Out))
-		pw.set.packB(nil, packed, Matrix{all.data[p*pairs:], 1, c.In}, c.In, c.Out)
-		pw.winograd.packed[p] = packed
+	size := c.In * pw.set.packedWidth(c.Out)
+	pw.winograd = &winogradWeight{kernels: kernels, plain: w, packed: packedMemory[float32](36 * size)}
+	for p := range 36 {
+		pw.set.packB(nil, pw.winograd.packed[p*size:], Matrix{all.data[p*pairs:], 1, c.In}, c.In, c.Out)
 	}
 }
 
@@ -148,10 +147,11 @@ func (w *winogradConv) block(p *pool.Pool, t0, t1 int) {
 			w.pw.winograd.kernels.in((*byte)(unsafe.Pointer(t)))
 		}
 	})
+	size := len(w.pw.winograd.packed) / 36
 	p.ParallelFor(36, max(1, taskWork/(n*c.In*c.Out)), func(lo, hi int) {
 		for q := lo; q < hi; q++ {
 			m := product[float32]{set: w.pw.set, m: n, n: c.Out, x: in[q*inPlane:], lda: c.In, segments: 1, length: c.In,
-				packed: w.pw.winograd.packed[q], c: products[q*outPlane:], ldc: c.Out}
+				packed: w.pw.winograd.packed[q*size:], more: q < 35, c: products[q*outPlane:], ldc: c.Out}
 			m.run(nil)
 		}
 	})

@@ -16,7 +16,8 @@ type product[T Float] struct {
 	segments, length int
 	zeros            []T // see tile
 	outside          int
-	packed           []T // panels, each of segments*length rows
+	packed           []T  // panels, each of segments*length rows
+	more             bool // what follows packed in memory will be needed next
 	c                []T
 	ldc              int
 	beta             bool
@@ -194,7 +195,7 @@ func (s *steps[T]) ahead(j, width int) int {
 	if !s.last {
 		return s.depth*width*size + 64*s.turn
 	}
-	if next := j + s.panels*s.w.set.nr; next < s.w.n {
+	if next := j + s.panels*s.w.set.nr; next < s.w.n || s.w.more {
 		return (next-j)*s.k*size - s.at*width*size + 64*s.turn
 	}
 	return 0
