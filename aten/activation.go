@@ -2,6 +2,7 @@ package aten
 
 import (
 	"math"
+	"math/cmplx"
 
 	"github.com/pt2go/pt2/kernels/cpu"
 	"github.com/pt2go/pt2/tensor"
@@ -14,19 +15,19 @@ var activationOps = concat(
 			return pick(x == 0, x, 0)
 		}
 		return x
-	}),
-	act("silu", 0, func(x float64) float64 { return x / (1 + math.Exp(-x)) }),
-	act("mish", 0, func(x float64) float64 { return x * math.Tanh(softplus(x, 1, 20)) }),
-	act("hardswish", 0, func(x float64) float64 { return x * clampFloat(x+3, 0, 6) / 6 }),
-	act("hardsigmoid", 0, func(x float64) float64 { return clampFloat(x+3, 0, 6) / 6 }),
+	}, nil),
+	act("silu", 0, func(x float64) float64 { return x / (1 + math.Exp(-x)) }, func(z complex128) complex128 { return z / (1 + cmplx.Exp(-z)) }),
+	act("mish", 0, func(x float64) float64 { return x * math.Tanh(softplus(x, 1, 20)) }, nil),
+	act("hardswish", 0, func(x float64) float64 { return x * clampFloat(x+3, 0, 6) / 6 }, nil),
+	act("hardsigmoid", 0, func(x float64) float64 { return clampFloat(x+3, 0, 6) / 6 }, nil),
 	act("selu", 0, func(x float64) float64 {
 		const alpha, scale = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 		if x > 0 {
 			return scale * x
 		}
 		return scale * alpha * math.Expm1(x)
-	}),
-	act("log_sigmoid", 0, logSigmoid),
+	}, nil),
+	act("log_sigmoid", 0, logSigmoid, nil),
 	[]Op{
 		{Schema: "relu6(Tensor self) -> Tensor", Decomp: func(b *Build, a *Args) []*Value { return One(b.Call("hardtanh", a.Tensor(0), 0, 6)) }},
 		{Schema: "gelu(Tensor self, *, str approximate='none') -> Tensor", Tags: Core | Pointwise, Shape: shapeSame, CPU: func(k *Kernel) {
@@ -146,8 +147,12 @@ var activationOps = concat(
 	},
 )
 
-func act(name string, tags Tag, f func(float64) float64) []Op {
+func act(name string, tags Tag, f func(float64) float64, c func(complex128) complex128) []Op {
 	fn := real1(f)
+	if c != nil {
+		fn.C128 = Each1(c)
+		fn.C64 = Each1(func(z complex64) complex64 { return complex64(c(complex128(z))) })
+	}
 	if fast := fastF32(name); fast != nil {
 		fn.F32 = fast
 	}

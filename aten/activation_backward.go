@@ -95,18 +95,18 @@ var activationBackwardOps = []Op{
 	{Schema: "infinitely_differentiable_gelu_backward(Tensor grad, Tensor self) -> Tensor", Decomp: func(b *Build, a *Args) []*Value {
 		return One(b.Call("gelu_backward", a.Tensor(0), a.Tensor(1)))
 	}},
-	{Schema: "_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor", Decomp: func(b *Build, a *Args) []*Value {
+	{Schema: "_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor", Decomp: inFloat(func(b *Build, a *Args) []*Value {
 		g := b.Call("mul.Tensor", a.Tensor(0), a.Tensor(1))
 		total := b.Call("sum.dim_IntList", g, []symbolic.Int{a.Int(2)}, true)
 		r := b.Call("sub.Tensor", g, b.Call("mul.Tensor", a.Tensor(1), total))
 		return One(b.Call("contiguous", b.Call("to.dtype", r, a.V[3])))
-	}},
-	{Schema: "_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor", Decomp: func(b *Build, a *Args) []*Value {
+	})},
+	{Schema: "_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor", Decomp: inFloat(func(b *Build, a *Args) []*Value {
 		g := a.Tensor(0)
 		total := b.Call("sum.dim_IntList", g, []symbolic.Int{a.Int(2)}, true)
 		r := b.Call("sub.Tensor", g, b.Call("mul.Tensor", b.Call("exp", a.Tensor(1)), total))
 		return One(b.Call("contiguous", b.Call("to.dtype", r, a.V[3])))
-	}},
+	})},
 }
 
 // backwardOp is a gradient from the gradient of the output and one saved tensor; a nil complex form refuses complex numbers.

@@ -47,10 +47,15 @@ var arithmeticOps = []Op{
 	{Schema: "mul.Tensor(Tensor self, Tensor other) -> Tensor", Tags: Core | Pointwise, Shape: shapeSame, CPU: map2Wide(mulFn)},
 	{Schema: "mul.Scalar(Tensor self, Scalar other) -> Tensor", Tags: Core | Pointwise, Decomp: viaTensor("mul.Tensor")},
 	{Schema: "multiply.Tensor(Tensor self, Tensor other) -> Tensor", Decomp: rename2("mul.Tensor")},
+	{Schema: "multiply.Scalar(Tensor self, Scalar other) -> Tensor", Decomp: viaTensor("mul.Tensor")},
 	{Schema: "div.Tensor(Tensor self, Tensor other) -> Tensor", Tags: Core | Pointwise, Shape: shapeFloat, CPU: map2Wide(divFn)},
 	{Schema: "div.Scalar(Tensor self, Scalar other) -> Tensor", Tags: Core | Pointwise, Decomp: viaTensor("div.Tensor")},
 	{Schema: "divide.Tensor(Tensor self, Tensor other) -> Tensor", Decomp: rename2("div.Tensor")},
+	{Schema: "divide.Scalar(Tensor self, Scalar other) -> Tensor", Decomp: viaTensor("div.Tensor")},
+	{Schema: "divide.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor", Decomp: divideMode},
+	{Schema: "divide.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor", Decomp: divideMode},
 	{Schema: "true_divide.Tensor(Tensor self, Tensor other) -> Tensor", Decomp: rename2("div.Tensor")},
+	{Schema: "true_divide.Scalar(Tensor self, Scalar other) -> Tensor", Decomp: viaTensor("div.Tensor")},
 	{
 		Schema: "div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor",
 		Tags:   Core | Pointwise,
@@ -78,9 +83,7 @@ var arithmeticOps = []Op{
 	{
 		Schema: "div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor",
 		Tags:   Core | Pointwise,
-		Decomp: func(b *Build, a *Args) []*Value {
-			return One(b.Call("div.Tensor_mode", a.Tensor(0), a.Scalar(1), Kw("rounding_mode", a.V[2])))
-		},
+		Decomp: divideMode,
 	},
 	{Schema: "floor_divide(Tensor self, Tensor other) -> Tensor", Tags: Pointwise, Shape: shapeSame, CPU: map2Wide(divFloorFn)},
 	{Schema: "floor_divide_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)", Decomp: func(b *Build, a *Args) []*Value {
@@ -185,9 +188,7 @@ var arithmeticOps = []Op{
 	{Schema: "copysign.Tensor(Tensor self, Tensor other) -> Tensor", Tags: Pointwise, Shape: shapeFloat, CPU: map2(floats(math.Copysign))},
 	{Schema: "copysign.Scalar(Tensor self, Scalar other) -> Tensor", Tags: Pointwise, Decomp: viaTensor("copysign.Tensor")},
 	{Schema: "nextafter(Tensor self, Tensor other) -> Tensor", Tags: Pointwise, Shape: shapeSame, CPU: nextafterKernel},
-	{Schema: "ldexp.Tensor(Tensor self, Tensor other) -> Tensor", Decomp: func(b *Build, a *Args) []*Value {
-		return One(b.Call("mul.Tensor", a.Tensor(0), b.Call("pow.Scalar", FloatS(2), a.Tensor(1))))
-	}},
+	{Schema: "ldexp.Tensor(Tensor self, Tensor other) -> Tensor", Tags: Pointwise, Shape: shapeLdexp, CPU: ldexpKernel},
 	{Schema: "gcd(Tensor self, Tensor other) -> Tensor", Tags: Pointwise, Shape: shapeSame, CPU: map2(Fn2{I64: Each2(gcd)})},
 	{Schema: "lcm(Tensor self, Tensor other) -> Tensor", Tags: Pointwise, Shape: shapeSame, CPU: map2(Fn2{I64: Each2(func(x, y int64) int64 {
 		g := gcd(x, y)
@@ -258,6 +259,54 @@ var arithmeticOps = []Op{
 	{Schema: "subtract.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", Decomp: func(b *Build, a *Args) []*Value {
 		return One(b.Call("sub.Tensor", a.Tensor(0), a.Tensor(1), Kw("alpha", a.Scalar(2))))
 	}},
+	{Schema: "subtract.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor", Decomp: viaTensorAlpha("sub.Tensor")},
+}
+
+// shapeLdexp keeps the dtype of a mantissa that is not an integer beside integer exponents, 0-d or not.
+func shapeLdexp(a *Args) []Meta {
+	if x, e := a.Tensor(0), a.Tensor(1); scalesExactly(x.DType, e.DType) {
+		return []Meta{PointwiseMeta(x.DType, x, e)}
+	}
+	return shapeFloat(a)
+}
+
+func scalesExactly(x, e tensor.DType) bool { return !x.IsIntegral() && e.IsInt() }
+
+// ldexpKernel is x * 2**e; with integer exponents the power alone may overflow where the product does not.
+func ldexpKernel(k *Kernel) {
+	x, e := k.T(0), k.T(1)
+	dt := k.Out[0].DType()
+	if !scalesExactly(x.DType(), e.DType()) {
+		k.map2Wide(Fn2{
+			F32: Each2(func(x, e float32) float32 { return x * float32(math.Exp2(float64(e))) }), F64: Each2(func(x, e float64) float64 { return x * math.Exp2(e) }),
+			C64:  Each2(func(x, e complex64) complex64 { return x * complex64(powC(2, complex128(e))) }),
+			C128: Each2(func(x, e complex128) complex128 { return x * powC(2, e) }),
+		}, x, e)
+		return
+	}
+	kind := KindOf(dt)
+	scale := func(v float64, e int64) float64 { return math.Ldexp(v, int(max(-5000, min(5000, e)))) }
+	Loop(k.Pool, []Operand{{T: k.Out[0], Kind: kind}}, []Operand{{T: x, Kind: kind}, {T: e, Kind: KI64}}, func(outs, ins []Block) {
+		n := As[int64](ins[1])
+		switch kind {
+		case KF32:
+			for i, v := range As[float32](ins[0]) {
+				As[float32](outs[0])[i] = float32(scale(float64(v), n[i]))
+			}
+		case KF64:
+			for i, v := range As[float64](ins[0]) {
+				As[float64](outs[0])[i] = scale(v, n[i])
+			}
+		case KC64:
+			for i, v := range As[complex64](ins[0]) {
+				As[complex64](outs[0])[i] = complex(float32(scale(float64(real(v)), n[i])), float32(scale(float64(imag(v)), n[i])))
+			}
+		default:
+			for i, v := range As[complex128](ins[0]) {
+				As[complex128](outs[0])[i] = complex(scale(real(v), n[i]), scale(imag(v), n[i]))
+			}
+		}
+	})
 }
 
 var mulFn = Fn2{
@@ -378,19 +427,18 @@ var powFn = Fn2{
 	C128: Each2(powC),
 }
 
+// powC is exp(y*log(x)), with what this formula gives for a base of 0: not a number unless the exponent's real part says
+// which end the logarithm goes to.
 func powC(x, y complex128) complex128 {
-	switch y {
-	case 0:
+	switch {
+	case x == 0 && real(y) > 0:
+		return 0
+	case x == 0 && real(y) < 0:
+		return complex(math.Inf(1), math.NaN())
+	case x == 0:
+		return cmplx.NaN()
+	case y == 0 && !cmplx.IsInf(x) && !cmplx.IsNaN(x):
 		return 1
-	case 1:
-		return x
-	case 2:
-		return x * x
-	}
-	if x == 0 {
-		if real(y) > 0 {
-			return 0
-		}
 	}
 	return cmplx.Pow(x, y)
 }
@@ -421,8 +469,12 @@ func powInt(x, y int64) int64 {
 
 func powScalar(k *Kernel) {
 	e := k.Scalar(1)
-	if e.Kind == BoolScalar && e.Bool() {
+	if e.Complex() == 1 {
 		Copy(k.Pool, k.Out[0], k.T(0))
+		return
+	}
+	if e.Complex() == 0 {
+		fillAll(k.Pool, k.Out[0], IntS(1))
 		return
 	}
 	if e.Kind != ComplexScalar {
@@ -663,6 +715,11 @@ func clampFloat(x, lo, hi float64) float64 {
 		x = hi
 	}
 	return x
+}
+
+// divideMode forwards to div.Tensor_mode, whether the divisor is a tensor or a number.
+func divideMode(b *Build, a *Args) []*Value {
+	return One(b.Call("div.Tensor_mode", a.Tensor(0), a.V[1], Kw("rounding_mode", a.V[2])))
 }
 
 // viaTensor is the decomposition of a "Scalar" overload into the "Tensor" overload, with the number as a wrapped tensor.

@@ -60,8 +60,10 @@ var windowOps = []Op{
 		Schema: "linalg_vander(Tensor x, *, SymInt? N=None) -> Tensor",
 		Decomp: func(b *Build, a *Args) []*Value {
 			x := a.Tensor(0)
-			Check(x.Dim() > 0, "The input must be at least one-dimensional.")
 			n, ok := a.OptInt(1)
+			if x.Dim() == 0 {
+				x = b.Call("reshape", x, Ints(1))
+			}
 			if !ok {
 				n = x.Sizes[x.Dim()-1]
 			}

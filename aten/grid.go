@@ -53,8 +53,9 @@ var gridOps = []Op{
 	}},
 }
 
-// gridKernel samples at x = ((g+1)*W-1)/2 (align_corners: (g+1)/2*(W-1)); modes 0 bilinear, 1 nearest, 2 bicubic; padding
-// 0 zeros, 1 border, 2 reflection.
+// gridKernel samples at x = (g+1)*(W/2) - 0.5 (align_corners: (g+1)*((W-1)/2)); modes 0 bilinear, 1 nearest, 2 bicubic;
+// padding 0 zeros, 1 border, 2 reflection. PyTorch rounds each step to the input's dtype, 16-bit floats too, which decides
+// between neighbours, so the same is done here.
 func gridKernel(k *Kernel) {
 	x, g, out := k.T(0), k.T(1), k.Out[0]
 	if out.Numel() == 0 {
@@ -63,23 +64,20 @@ func gridKernel(k *Kernel) {
 	xs, gs := f64s(k, x), f64s(k, g)
 	n, c, h, w := x.Sizes()[0], x.Sizes()[1], x.Sizes()[2], x.Sizes()[3]
 	oh, ow := g.Sizes()[1], g.Sizes()[2]
-	mode, pad, align := k.I64(2), k.I64(3), k.Bool(4)
-	res := make([]float64, out.Numel())
-	coord := func(v float64, size int64) float64 {
-		if align {
-			return (v + 1) / 2 * float64(size-1)
-		}
-		return ((v+1)*float64(size) - 1) / 2
+	dt := x.DType()
+	p := gridPlane{h: h, w: w, mode: k.I64(2), pad: k.I64(3), align: k.Bool(4), rd: func(v float64) float64 { return v }}
+	if dt != tensor.Float64 {
+		p.rd = func(v float64) float64 { return roundTo(dt, v) }
 	}
+	res := make([]float64, out.Numel())
 	k.Pool.ParallelFor(int(n*oh), 8, func(lo, hi int) {
 		for r := int64(lo); r < int64(hi); r++ {
 			b, i := r/oh, r%oh
 			for j := range ow {
 				at := ((b*oh+i)*ow + j) * 2
-				px, py := coord(gs[at], w), coord(gs[at+1], h)
+				px, py := p.coord(gs[at], w), p.coord(gs[at+1], h)
 				for ch := range c {
-					plane := xs[(b*c+ch)*h*w : (b*c+ch+1)*h*w]
-					res[((b*c+ch)*oh+i)*ow+j] = samplePlane(plane, h, w, py, px, mode, pad, align)
+					res[((b*c+ch)*oh+i)*ow+j] = p.sample(xs[(b*c+ch)*h*w:(b*c+ch+1)*h*w], py, px)
 				}
 			}
 		}
@@ -87,56 +85,91 @@ func gridKernel(k *Kernel) {
 	storeF64(k, out, res)
 }
 
+// gridPlane samples planes of h rows and w columns; rd rounds to the dtype that PyTorch computes in.
+type gridPlane struct {
+	h, w, mode, pad int64
+	align           bool
+	rd              func(float64) float64
+}
+
+// coord brings a grid coordinate from [-1, 1] to elements.
+func (p *gridPlane) coord(v float64, size int64) float64 {
+	v = p.rd(v + 1)
+	if p.align {
+		return p.rd(v * p.rd(float64(size-1)/2))
+	}
+	return p.rd(p.rd(v*p.rd(float64(size)/2)) - 0.5)
+}
+
 // padded brings a coordinate into the plane; zeros padding leaves it outside.
-func padded(v float64, size, pad int64, align bool) float64 {
-	switch pad {
+func (p *gridPlane) padded(v float64, size int64) float64 {
+	switch p.pad {
 	case 1:
 		v = clampFloat(v, 0, float64(size-1))
 	case 2:
-		lo, hi := -0.5, float64(size)-0.5
-		if align {
-			lo, hi = 0, float64(size-1)
+		shift, span := 0.5, p.rd(float64(size)*2)
+		if p.align {
+			shift, span = 0, p.rd(float64(size-1)*2)
 		}
-		if hi <= lo {
+		if span == 0 {
 			return 0
 		}
-		span := hi - lo
-		v = math.Abs(v - lo)
-		flips := math.Floor(v / span)
-		v -= flips * span
-		if math.Mod(flips, 2) == 0 {
-			v += lo
-		} else {
-			v = span - v + lo
-		}
+		v = math.Abs(p.rd(v + shift))
+		rest := p.rd(v - p.rd(math.Trunc(p.rd(v/span))*span))
+		v = p.rd(math.Min(rest, p.rd(span-rest)) - shift)
 		v = clampFloat(v, 0, float64(size-1))
 	}
 	return v
 }
 
-func samplePlane(p []float64, h, w int64, y, x float64, mode, pad int64, align bool) float64 {
-	get := func(iy, ix float64) float64 {
-		if iy < 0 || iy >= float64(h) || ix < 0 || ix >= float64(w) || iy != iy || ix != ix {
-			return 0
-		}
-		return p[int64(iy)*w+int64(ix)]
+func (p *gridPlane) at(plane []float64, iy, ix float64) float64 {
+	if iy < 0 || iy >= float64(p.h) || ix < 0 || ix >= float64(p.w) || iy != iy || ix != ix {
+		return 0
 	}
-	if mode == 2 {
-		fy, fx := math.Floor(y), math.Floor(x)
-		wy, wx := keys(y-fy), keys(x-fx)
-		s := 0.0
-		for i := range 4 {
-			for j := range 4 {
-				s += wy[i] * wx[j] * get(padded(fy+float64(i)-1, h, pad, align), padded(fx+float64(j)-1, w, pad, align))
-			}
-		}
-		return s
+	return plane[int64(iy)*p.w+int64(ix)]
+}
+
+func (p *gridPlane) sample(plane []float64, y, x float64) float64 {
+	if p.mode == 2 {
+		return p.cubic(plane, y, x)
 	}
-	y, x = padded(y, h, pad, align), padded(x, w, pad, align)
-	if mode == 1 {
-		return get(math.RoundToEven(y), math.RoundToEven(x))
+	y, x = p.padded(y, p.h), p.padded(x, p.w)
+	if p.mode == 1 {
+		return p.at(plane, math.RoundToEven(y), math.RoundToEven(x))
 	}
+	rd := p.rd
 	fy, fx := math.Floor(y), math.Floor(x)
-	ly, lx := y-fy, x-fx
-	return (1-ly)*(1-lx)*get(fy, fx) + (1-ly)*lx*get(fy, fx+1) + ly*(1-lx)*get(fy+1, fx) + ly*lx*get(fy+1, fx+1)
+	west, north := rd(x-fx), rd(y-fy)
+	east, south := rd(1-west), rd(1-north)
+	s := rd(p.at(plane, fy, fx) * rd(east*south))
+	s = rd(s + rd(p.at(plane, fy, fx+1)*rd(west*south)))
+	s = rd(s + rd(p.at(plane, fy+1, fx)*rd(east*north)))
+	return rd(s + rd(p.at(plane, fy+1, fx+1)*rd(west*north)))
+}
+
+func (p *gridPlane) cubic(plane []float64, y, x float64) float64 {
+	rd := p.rd
+	fy, fx := math.Floor(y), math.Floor(x)
+	wy, wx := p.cubicWeights(rd(y-fy)), p.cubicWeights(rd(x-fx))
+	s := 0.0
+	for i := range 4 {
+		row := 0.0
+		iy := p.padded(rd(fy+float64(i)-1), p.h)
+		for j := range 4 {
+			row = rd(row + rd(wx[j]*p.at(plane, iy, p.padded(rd(fx+float64(j)-1), p.w))))
+		}
+		s = rd(s + rd(wy[i]*row))
+	}
+	return s
+}
+
+// cubicWeights are those of Keys' kernel with a = -0.75, as [keys], rounded at each step.
+func (p *gridPlane) cubicWeights(t float64) [4]float64 {
+	const a = -0.75
+	rd := p.rd
+	near := func(x float64) float64 { return rd(rd(rd(rd(rd(rd((a+2)*x)-rd(a+3))*x)*x)) + 1) }
+	far := func(x float64) float64 {
+		return rd(rd(rd(rd(rd(rd(a*x)-rd(5*a))*x)+rd(8*a))*x) - rd(4*a))
+	}
+	return [4]float64{far(rd(t + 1)), near(t), near(rd(1 - t)), far(rd(2 - t))}
 }

@@ -52,7 +52,7 @@ var indexOps = []Op{
 		Shape: func(a *Args) []Meta {
 			x, ix := a.Tensor(0), a.Tensor(2)
 			d := WrapDim(a.I64(1), x.Dim())
-			Check(ix.DType == tensor.Int64 || ix.DType == tensor.Int32, "gather(): Expected dtype int32/int64 for index")
+			Check(ix.DType == tensor.Int64 || ix.DType == tensor.Int32 || ix.empty(), "gather(): Expected dtype int32/int64 for index")
 			checkGatherSizes("input", x, ix, d)
 			return []Meta{Contig(x.DType, ix.Sizes...)}
 		},

@@ -72,7 +72,7 @@ func newLoop(it *Iter, ops []Operand, nout int) *loopState {
 	m := int(min(it.N, blockLen))
 	for k, o := range ops {
 		l.base[k] = base(o.T)
-		l.direct[k] = it.contig(k) && o.Kind.native(o.T.DType()) && (o.Kind != KBool || k < nout)
+		l.direct[k] = it.contig(k) && o.Kind.native(o.T.DType()) && (o.Kind != KBool || k < nout) && !o.rounds()
 		if !l.direct[k] {
 			l.buf[k] = tensor.AlignedBytes(m * kindSize[o.Kind])
 		}
@@ -121,23 +121,28 @@ func (l *loopState) load(k int, pos int64, n int) {
 			done += int(m)
 		})
 	}
-	if o.Via != tensor.Invalid && o.Via != dt {
+	if o.rounds() {
 		roundVia(l.buf[k], o)
 	}
+}
+
+// rounds reports that the elements must be rounded to Via: its kind holds more than its values.
+func (o *Operand) rounds() bool {
+	if o.Via == tensor.Invalid || o.Via == o.T.DType() {
+		return false
+	}
+	switch o.Via {
+	case tensor.Float16, tensor.BFloat16:
+		return o.Kind == KF32
+	case tensor.Uint8, tensor.Int8, tensor.Int16, tensor.Int32, tensor.Uint16, tensor.Uint32, tensor.Complex32:
+		return true
+	}
+	return false
 }
 
 // roundVia rounds a block in place to the values that a dtype can hold.
 func roundVia(buf []byte, o Operand) {
 	n := len(buf) / kindSize[o.Kind]
-	switch o.Via {
-	case tensor.Float16, tensor.BFloat16:
-		if o.Kind != KF32 {
-			return
-		}
-	case tensor.Uint8, tensor.Int8, tensor.Int16, tensor.Int32, tensor.Uint16, tensor.Uint32, tensor.Complex32:
-	default:
-		return // the kind holds exactly the dtype's values
-	}
 	p := unsafe.Pointer(&buf[0])
 	tmp := make([]byte, n*o.Via.Size())
 	storeRow(unsafe.Pointer(&tmp[0]), o.Via, 1, p, o.Kind, n)

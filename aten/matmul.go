@@ -20,16 +20,18 @@ var matmulOps = []Op{
 		expandable(a.Tensor(0), m.Sizes)
 		return []Meta{m}
 	}, CPU: func(k *Kernel) {
-		product(k, k.Out[0], k.T(1), k.T(2), false)
-		addTo(k, k.T(0), k.Scalar(3), k.Scalar(4))
+		p := productScratch(k.Out[0])
+		product(k, p, k.T(1), k.T(2), false)
+		addTo(k, k.T(0), p, k.Scalar(3), k.Scalar(4))
 	}},
 	{Schema: "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", Shape: func(a *Args) []Meta {
 		m := bmmMeta(a.Tensor(1), a.Tensor(2))
 		expandable(a.Tensor(0), m.Sizes)
 		return []Meta{m}
 	}, CPU: func(k *Kernel) {
-		batchedProduct(k, k.Out[0], k.T(1), k.T(2))
-		addTo(k, k.T(0), k.Scalar(3), k.Scalar(4))
+		p := productScratch(k.Out[0])
+		batchedProduct(k, p, k.T(1), k.T(2))
+		addTo(k, k.T(0), p, k.Scalar(3), k.Scalar(4))
 	}},
 	{Schema: "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", Decomp: func(b *Build, a *Args) []*Value {
 		x, y := a.Tensor(1), a.Tensor(2)
@@ -107,29 +109,37 @@ var matmulOps = []Op{
 		x, y, w := a.Tensor(0), a.Tensor(1), a.Tensor(2)
 		// out[..., o] = sum_ij x[..., i] w[o, i, j] y[..., j]
 		xw := b.Call("tensordot", x, w, []int{x.Dim() - 1}, []int{1}) // [..., o, j]
-		r := b.Call("sum.dim_IntList", b.Call("mul.Tensor", xw, b.Call("unsqueeze", y, -2)), []int{-1})
+		r := b.Call("squeeze.dim", sumProduct(b, xw, b.Call("unsqueeze", y, -2), []int64{-1}), -1)
 		if bias := a.OptTensor(3); bias != nil {
 			r = b.Call("add.Tensor", r, bias)
 		}
 		return One(r)
 	}},
 	{Schema: "_trilinear(Tensor i1, Tensor i2, Tensor i3, int[] expand1, int[] expand2, int[] expand3, int[] sumdim, int unroll_dim=1) -> Tensor", Decomp: func(b *Build, a *Args) []*Value {
-		var p *Value
-		for i := range 3 {
-			v := a.Tensor(i)
+		var in [3]*Value
+		last := map[int64]bool{} // the dimensions that i3 does not have
+		for _, d := range a.I64s(5) {
+			last[d] = true
+		}
+		for i := range in {
+			in[i] = a.Tensor(i)
 			for _, d := range a.I64s(3 + i) {
-				v = b.Call("unsqueeze", v, d)
-			}
-			if p == nil {
-				p = v
-			} else {
-				p = b.Call("mul.Tensor", p, v)
+				in[i] = b.Call("unsqueeze", in[i], d)
 			}
 		}
+		var first, second []int64
+		for _, d := range a.I64s(6) {
+			if last[d] {
+				first = append(first, d)
+			} else {
+				second = append(second, d)
+			}
+		}
+		p := sumProduct(b, sumProduct(b, in[0], in[1], first), in[2], second)
 		if len(a.I64s(6)) == 0 {
 			return One(p)
 		}
-		return One(b.Call("sum.dim_IntList", p, a.V[6]))
+		return One(b.Call("squeeze.dims", p, a.V[6]))
 	}},
 	{Schema: "tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor", Decomp: tensordot},
 	{Schema: "einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor", Decomp: func(b *Build, a *Args) []*Value {
@@ -167,6 +177,19 @@ var matmulOps = []Op{
 		}
 		return One(b.Call("relu", r))
 	}},
+}
+
+// sumProduct is x*y summed over dims, which stay as dimensions of size 1; 16-bit floats are rounded once.
+func sumProduct(b *Build, x, y *Value, dims []int64) *Value {
+	dt := x.DType
+	if dt.IsReduced() {
+		x, y = b.Call("to.dtype", x, tensor.Float32), b.Call("to.dtype", y, tensor.Float32)
+	}
+	r := b.Call("mul.Tensor", x, y)
+	if len(dims) > 0 {
+		r = b.Call("sum.dim_IntList", r, dims, true, Kw("dtype", r.DType))
+	}
+	return b.Call("to.dtype", r, dt)
 }
 
 func outerProduct(b *Build, a *Args) []*Value {
@@ -274,27 +297,41 @@ func inKind(s Scalar, dt tensor.DType) Scalar {
 	return s
 }
 
-// addTo finishes Out[0] = beta*self + alpha*Out[0].
-func addTo(k *Kernel, self *tensor.Tensor, beta, alpha Scalar) {
+// productScratch is where a product that is still to be added to goes: the output itself, or float32 memory for 16-bit
+// floats, because PyTorch rounds the sum alone.
+func productScratch(out *tensor.Tensor) *tensor.Tensor {
+	if out.DType().IsReduced() {
+		return tensor.New(tensor.Float32, out.Sizes()...)
+	}
+	return out
+}
+
+// addTo finishes Out[0] = beta*self + alpha*p.
+func addTo(k *Kernel, self, p *tensor.Tensor, beta, alpha Scalar) {
 	out := k.Out[0]
-	kk := &Kernel{Args: k.Args, Out: k.Out, Pool: k.Pool}
+	kind := KindOf(out.DType())
 	bf, af, bi, ai, bc, ac := beta.Float64(), alpha.Float64(), beta.Int64(), alpha.Int64(), beta.Complex(), alpha.Complex()
 	if bc == 0 {
 		if ac == 1 {
+			if p != out {
+				Copy(k.Pool, out, p)
+			}
 			return
 		}
-		kk.Map1(Fn1{
+		f := Fn1{
 			I64: Each1(func(p int64) int64 { return ai * p }), F32: Each1(func(p float32) float32 { return float32(af) * p }),
 			F64: Each1(func(p float64) float64 { return af * p }), C64: Each1(func(p complex64) complex64 { return complex64(ac) * p }),
 			C128: Each1(func(p complex128) complex128 { return ac * p }),
-		}, out)
+		}
+		Loop(k.Pool, []Operand{{T: out, Kind: kind}}, []Operand{{T: p, Kind: kind}}, f.body(kind))
 		return
 	}
-	kk.Map2(Fn2{
+	f := Fn2{
 		I64: Each2(func(s, p int64) int64 { return bi*s + ai*p }), F32: addScaledF32(float32(bf), float32(af)),
 		F64: Each2(func(s, p float64) float64 { return bf*s + af*p }), C64: Each2(func(s, p complex64) complex64 { return complex64(bc)*s + complex64(ac)*p }),
 		C128: Each2(func(s, p complex128) complex128 { return bc*s + ac*p }),
-	}, self, out)
+	}
+	Loop(k.Pool, []Operand{{T: out, Kind: kind}}, []Operand{{T: self, Kind: kind}, {T: p, Kind: kind}}, f.body(kind))
 }
 
 // addScaledF32 is beta*s + alpha*p over blocks.

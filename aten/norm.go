@@ -124,6 +124,8 @@ var normOps = []Op{
 	{Writes: []int{3, 4}, Schema: "batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor", Decomp: func(b *Build, a *Args) []*Value {
 		x := a.Tensor(0)
 		switch {
+		case x.empty():
+			return One(b.Call("clone", x))
 		case !a.Bool(5):
 			return One(b.CallN("_native_batch_norm_legit_no_training", x, a.V[1], a.V[2], a.V[3], a.V[4], a.V[6], a.V[7])[0])
 		case !a.Has(3):

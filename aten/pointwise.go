@@ -180,3 +180,28 @@ func map2(f Fn2) func(k *Kernel) { return func(k *Kernel) { k.Map2(f, k.T(0), k.
 
 // map2Wide is map2 by [Kernel.map2Wide].
 func map2Wide(f Fn2) func(k *Kernel) { return func(k *Kernel) { k.map2Wide(f, k.T(0), k.T(1)) } }
+
+// inFloat makes a decomposition compute 16-bit floats in float32 and round its results once, as the kernels of PyTorch do
+// that the decomposition stands for.
+func inFloat(f func(b *Build, a *Args) []*Value) func(b *Build, a *Args) []*Value {
+	return func(b *Build, a *Args) []*Value {
+		half := tensor.Invalid
+		w := &Args{Op: a.Op, V: append([]any{}, a.V...)}
+		for i, x := range a.V {
+			if v, _ := x.(*Value); v != nil && v.DType.IsReduced() {
+				half = v.DType
+				w.V[i] = b.Call("to.dtype", v, tensor.Float32)
+			}
+		}
+		outs := f(b, w)
+		if half == tensor.Invalid {
+			return outs
+		}
+		for i, v := range outs {
+			if v != nil && v.DType == tensor.Float32 {
+				outs[i] = b.Call("to.dtype", v, half)
+			}
+		}
+		return outs
+	}
+}

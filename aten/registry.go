@@ -204,6 +204,17 @@ func (r *Registry) Ops() []*Op {
 	return out
 }
 
+// irregularInPlace names the functional form of in-place operators whose overload is called otherwise.
+var irregularInPlace = map[string]string{
+	"aten.pow_.Tensor": "aten.pow.Tensor_Tensor", "aten.pow_.Scalar": "aten.pow.Tensor_Scalar", "aten.ldexp_.default": "aten.ldexp.Tensor",
+	"aten.float_power_.Tensor": "aten.float_power.Tensor_Tensor", "aten.float_power_.Scalar": "aten.float_power.Tensor_Scalar",
+	"aten.__iand__.Tensor": "aten.__and__.Tensor", "aten.__iand__.Scalar": "aten.__and__.Scalar",
+	"aten.__ior__.Tensor": "aten.__or__.Tensor", "aten.__ior__.Scalar": "aten.__or__.Scalar",
+	"aten.__ixor__.Tensor": "aten.__xor__.Tensor", "aten.__ixor__.Scalar": "aten.__xor__.Scalar",
+	"aten.__ilshift__.Tensor": "aten.__lshift__.Tensor", "aten.__ilshift__.Scalar": "aten.__lshift__.Scalar",
+	"aten.__irshift__.Tensor": "aten.__rshift__.Tensor", "aten.__irshift__.Scalar": "aten.__rshift__.Scalar",
+}
+
 // derive makes the in-place form of a functional entry, or the _copy form of a view.
 func (r *Registry) derive(name string) *Op {
 	parts := strings.Split(name, ".")
@@ -211,6 +222,12 @@ func (r *Registry) derive(name string) *Op {
 		return nil
 	}
 	ns, base, overload := parts[0], parts[1], parts[2]
+	if f := irregularInPlace[name]; f != "" {
+		op := inplaceOf(r.Lookup(f))
+		op.schema.Base, op.schema.Overload = base, strings.TrimSuffix(overload, "default")
+		op.schema.text = ns + "::" + strings.TrimSuffix(base+"."+overload, ".default") + op.schema.text[strings.IndexByte(op.schema.text, '('):]
+		return op
+	}
 	if f, ok := strings.CutSuffix(base, "_"); ok && !strings.HasSuffix(f, "_") {
 		if op := r.Lookup(ns + "." + f + "." + overload); op != nil {
 			return inplaceOf(op)

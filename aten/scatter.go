@@ -246,7 +246,7 @@ func checkScatter(a *Args) {
 	x, ix := a.Tensor(0), a.Tensor(2)
 	op := a.Op.schema.Base
 	d := WrapDim(a.I64(1), x.Dim())
-	Check(ix.DType == tensor.Int64 || ix.DType == tensor.Int32, "%s(): Expected dtype int32/int64 for index", strings.TrimSuffix(op, "_"))
+	Check(ix.DType == tensor.Int64 || ix.DType == tensor.Int32 || ix.empty(), "%s(): Expected dtype int32/int64 for index", strings.TrimSuffix(op, "_"))
 	src := a.OptTensor(3)
 	if src != nil {
 		Check(x.DType == src.DType, "%s(): Expected self.dtype to be equal to src.dtype", strings.TrimSuffix(op, "_"))

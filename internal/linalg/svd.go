@@ -10,35 +10,42 @@ import (
 func SVD[T Scalar](a Mat[T], vectors, full bool) (u Mat[T], s []float64, vh Mat[T], ok bool) {
 	scale := a.scaleDown()
 	if a.R < a.C {
-		v, s, uh, ok := svdTall(a.H(), vectors, full)
+		v, s, uh, ok := svdTall(a.H(), vectors, full, true)
 		scaleAll(s, scale)
 		if !vectors {
 			return u, s, vh, ok
 		}
 		return uh.H(), s, v.H(), ok
 	}
-	u, s, vh, ok = svdTall(a, vectors, full)
+	u, s, vh, ok = svdTall(a, vectors, full, false)
 	scaleAll(s, scale)
 	return u, s, vh, ok
 }
 
-// svdTall is [SVD] for M >= N. A much taller matrix is reduced to its R factor first.
-func svdTall[T Scalar](a Mat[T], vectors, full bool) (u Mat[T], s []float64, vh Mat[T], ok bool) {
+// svdTall is [SVD] for M >= N. A much taller matrix is reduced to its R factor first. The steps and so the signs of the
+// vectors are those of LAPACK's gesdd; wide asks for the steps that it takes for the conjugate transpose of a.
+func svdTall[T Scalar](a Mat[T], vectors, full, wide bool) (u Mat[T], s []float64, vh Mat[T], ok bool) {
 	m, n := a.R, a.C
 	if n == 0 {
 		return Eye[T](m, pickInt(full, m, 0)), nil, New[T](0, 0), true
 	}
 	if m < n*11/6 || m == n {
-		return svdBidiagonal(a, vectors, full)
+		return svdBidiagonal(a, vectors, full, wide)
 	}
 	tau := QR(a)
 	r := New[T](n, n)
 	for i := range n {
 		copy(r.Row(i)[i:], a.Row(i)[i:])
 	}
-	ur, s, vh, ok := svdBidiagonal(r, vectors, false)
+	if wide {
+		r = r.H()
+	}
+	ur, s, vh, ok := svdBidiagonal(r, vectors, false, false)
 	if !vectors {
 		return u, s, vh, ok
+	}
+	if wide {
+		ur, vh = vh.H(), ur.H()
 	}
 	u = Eye[T](m, pickInt(full, m, n))
 	for i := range n {
@@ -55,7 +62,8 @@ func pickInt(c bool, a, b int) int {
 	return b
 }
 
-func svdBidiagonal[T Scalar](a Mat[T], vectors, full bool) (u Mat[T], s []float64, vh Mat[T], ok bool) {
+// svdBidiagonal is [SVD] for M >= N by way of a bidiagonal matrix, upper for a itself and lower for its conjugate transpose.
+func svdBidiagonal[T Scalar](a Mat[T], vectors, full, wide bool) (u Mat[T], s []float64, vh Mat[T], ok bool) {
 	m, n := a.R, a.C
 	d, e := make([]float64, n), make([]float64, n)
 	tauQ, tauP := make([]T, n), make([]T, n)
@@ -91,7 +99,17 @@ func svdBidiagonal[T Scalar](a Mat[T], vectors, full bool) (u Mat[T], s []float6
 		return u, d, vh, ok
 	}
 	qz, pz := Eye[float64](n, n), Eye[float64](n, n)
-	ok = gonum.Implementation{}.Dbdsqr(blas.Upper, n, n, n, 0, d, e[:max(n-1, 0)], pz.A, n, qz.A, n, nil, 1, work)
+	uplo := blas.Upper
+	if wide {
+		uplo = blas.Lower
+	}
+	if n == 1 && d[0] < 0 { // here LAPACK's divide-and-conquer turns the left vector, its iteration the right one
+		d[0], qz.A[0] = -d[0], -1
+	}
+	ok = gonum.Implementation{}.Dbdsqr(uplo, n, n, n, 0, d, e[:max(n-1, 0)], pz.A, n, qz.A, n, nil, 1, work)
+	if wide {
+		pz, qz = qz.H(), pz.H()
+	}
 	u = Eye[T](m, pickInt(full, m, n))
 	for i := range n {
 		for j := range n {
