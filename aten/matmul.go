@@ -20,6 +20,10 @@ var matmulOps = []Op{
 		expandable(a.Tensor(0), m.Sizes)
 		return []Meta{m}
 	}, CPU: func(k *Kernel) {
+		if self, out := k.T(0), k.Out[0]; out.DType().IsReduced() && self.Dim() == 1 && self.Sizes()[0] == out.Sizes()[1] && k.Scalar(3).Complex() == 1 && k.Scalar(4).Complex() == 1 {
+			halfProduct(k, out, k.T(1), k.T(2), tensor.Contiguous[float32](k.as(self, tensor.Float32)))
+			return
+		}
 		p := productScratch(k.Out[0])
 		product(k, p, k.T(1), k.T(2), false)
 		addTo(k, k.T(0), p, k.Scalar(3), k.Scalar(4))
@@ -357,6 +361,7 @@ func product(k *Kernel, out, x, y *tensor.Tensor, _ bool) {
 	case tensor.Float16, tensor.BFloat16:
 		halfProduct(k, out, x, y, nil)
 	case tensor.Float32:
+		x, y = k.as(x, dt), k.as(y, dt) // a product of 16-bit floats may want its float32 sums
 		if out.Strides()[1] == 1 {
 			cpu.Gemm(k.Pool, m, n, d, matrixOf(x), matrixOf(y), tensor.Data[float32](out), int(out.Strides()[0]), false, nil)
 			return

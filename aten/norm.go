@@ -56,16 +56,36 @@ var normOps = []Op{
 		return One(b.CallN("native_group_norm", x, a.V[2], a.V[3], x.Sizes[0], x.Sizes[1], hw, a.Int(1), a.Float(4))[0])
 	}},
 	{Schema: "instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool use_input_stats, float momentum, float eps, bool cudnn_enabled) -> Tensor", Decomp: func(b *Build, a *Args) []*Value {
-		x := a.Tensor(0)
-		if !a.Bool(5) {
-			return One(b.CallN("_native_batch_norm_legit_no_training", x, a.V[1], a.V[2], a.V[3], a.V[4], a.V[6], a.V[7])[0])
+		x, input := a.Tensor(0), a.Bool(5)
+		if !input && !(a.Has(3) && a.Has(4)) {
+			Fail("Expected running_mean and running_var to be defined when use_input_stats is false")
 		}
-		c := x.Sizes[1]
-		return One(b.CallN("native_group_norm", x, a.V[1], a.V[2], x.Sizes[0], c, symbolic.Prod(x.Sizes[2:]...), c, a.Float(7))[0])
+		if x.Dim() < 2 {
+			Fail("Expected at least 2 dimensions for input tensor but received %d", x.Dim())
+		}
+		n, c := x.Sizes[0], x.Sizes[1]
+		if input && !a.Has(3) && !x.DType.IsReduced() {
+			return One(b.CallN("native_group_norm", x, a.V[1], a.V[2], n, c, symbolic.Prod(x.Sizes[2:]...), c, a.Float(7))[0])
+		}
+		var per [4]any // weight, bias, running_mean, running_var of each instance's channels
+		for i := range per {
+			if v := a.OptTensor(1 + i); v != nil {
+				per[i] = b.Call("repeat", v, []symbolic.Int{n})
+			}
+		}
+		flat := append([]symbolic.Int{symbolic.N(1), n.Mul(c)}, x.Sizes[2:]...)
+		r := b.Call("batch_norm", b.Call("view", b.Call("contiguous", x), flat), per[0], per[1], per[2], per[3], input, a.V[6], a.V[7], a.V[8])
+		for i := 2; i < 4 && input; i++ {
+			if per[i] != nil {
+				b.CallN("copy_", a.Tensor(1+i), b.Call("mean.dim", b.Call("view", per[i], []symbolic.Int{n, c}), []int{0}))
+			}
+		}
+		return One(b.Call("view", r, x.Sizes))
 	}},
 	{Schema: "_native_batch_norm_legit_no_training(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor)", Tags: Core, Shape: func(a *Args) []Meta {
 		x := a.Tensor(0)
-		return []Meta{batchMeta(x), Contig(x.DType, symbolic.N(0)), Contig(x.DType, symbolic.N(0))}
+		stat := Contig(statDType(x, a.V[1:5]), symbolic.N(0))
+		return []Meta{batchMeta(x), stat, stat}
 	}, CPU: func(k *Kernel) {
 		mean, v := f64s(k, k.T(3)), f64s(k, k.T(4))
 		inv := make([]float64, len(v))
@@ -76,7 +96,7 @@ var normOps = []Op{
 	}},
 	{Schema: "_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, Tensor? bias, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)", Tags: Core, Shape: func(a *Args) []Meta {
 		x := a.Tensor(0)
-		stat := Contig(x.DType, x.Sizes[1])
+		stat := Contig(statDType(x, a.V[1:3]), x.Sizes[1])
 		return []Meta{batchMeta(x), stat, stat}
 	}, CPU: func(k *Kernel) {
 		mean, v, _ := channelStats(k, k.T(0))
@@ -84,8 +104,7 @@ var normOps = []Op{
 		for i := range v {
 			inv[i] = 1 / math.Sqrt(v[i]+k.Float(5))
 		}
-		storeF64(k, k.Out[1], mean)
-		storeF64(k, k.Out[2], inv)
+		mean, inv = storeStats(k, mean, inv)
 		affine(k, k.OptT(1), k.OptT(2), mean, inv)
 	}},
 	{Schema: "_native_batch_norm_legit_functional(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor running_mean_out, Tensor running_var_out)", Shape: func(a *Args) []Meta {
@@ -94,7 +113,8 @@ var normOps = []Op{
 		if a.Bool(5) {
 			n = x.Sizes[1]
 		}
-		return []Meta{batchMeta(x), Contig(x.DType, n), Contig(x.DType, n), LikeMeta(a.Tensor(3), a.Tensor(3).DType, PreserveFormat), LikeMeta(a.Tensor(4), a.Tensor(4).DType, PreserveFormat)}
+		stat := Contig(statDType(x, a.V[1:5]), n)
+		return []Meta{batchMeta(x), stat, stat, LikeMeta(a.Tensor(3), a.Tensor(3).DType, PreserveFormat), LikeMeta(a.Tensor(4), a.Tensor(4).DType, PreserveFormat)}
 	}, CPU: func(k *Kernel) {
 		mean, v := f64s(k, k.T(3)), f64s(k, k.T(4))
 		Copy(k.Pool, k.Out[3], k.T(3))
@@ -116,8 +136,7 @@ var normOps = []Op{
 			inv[i] = 1 / math.Sqrt(v[i]+k.Float(7))
 		}
 		if k.Bool(5) {
-			storeF64(k, k.Out[1], mean)
-			storeF64(k, k.Out[2], inv)
+			mean, inv = storeStats(k, mean, inv)
 		}
 		affine(k, k.OptT(1), k.OptT(2), mean, inv)
 	}},
@@ -422,6 +441,24 @@ func channelStats(k *Kernel, x *tensor.Tensor) (mean, v []float64, n float64) {
 		v[ch] = s / n
 	}
 	return mean, v, n
+}
+
+// statDType is the dtype of a batch's statistics: that of the first parameter given, for 16-bit inputs.
+func statDType(x *Value, params []any) tensor.DType {
+	for _, p := range params {
+		if v, _ := p.(*Value); v != nil && x.DType.IsReduced() {
+			return v.DType
+		}
+	}
+	return x.DType
+}
+
+// storeStats gives a batch's mean and inverse deviation as outputs 1 and 2, and as what normalizes the input: rounded to
+// their dtype, because PyTorch reads them back.
+func storeStats(k *Kernel, mean, inv []float64) (m, i []float64) {
+	storeF64(k, k.Out[1], mean)
+	storeF64(k, k.Out[2], inv)
+	return f64s(k, k.Out[1]), f64s(k, k.Out[2])
 }
 
 // affine is Out[0] = (x - mean) * inv * w + b, channel by channel.
