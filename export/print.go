@@ -75,11 +75,11 @@ type flat struct {
 	values    map[*Value]*fxNode
 	subgraphs []*Subgraph
 	attrs     map[*Subgraph]*fxNode
-	names     namespace
+	names     *Namespace
 }
 
 func flatten(g *Graph) *flat {
-	f := &flat{g: g, values: map[*Value]*fxNode{}, attrs: map[*Subgraph]*fxNode{}, names: newNamespace()}
+	f := &flat{g: g, values: map[*Value]*fxNode{}, attrs: map[*Subgraph]*fxNode{}, names: NewNamespace()}
 	for _, in := range g.Inputs {
 		n := &fxNode{name: in.Name}
 		if in.Value != nil {
@@ -87,7 +87,7 @@ func flatten(g *Graph) *flat {
 			f.values[in.Value] = n
 		}
 		n.code = in.Name
-		n.name = f.names.create(in.Name)
+		n.name = f.names.Create(in.Name)
 		f.inputs = append(f.inputs, n)
 	}
 	for _, n := range g.Nodes {
@@ -112,7 +112,7 @@ func flatten(g *Graph) *flat {
 
 // add appends a node under a name that is free.
 func (f *flat) add(n *fxNode) *fxNode {
-	n.name = f.names.create(n.name)
+	n.name = f.names.Create(n.name)
 	f.nodes = append(f.nodes, n)
 	return n
 }

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"maps"
 	"regexp"
 	"strconv"
 	"strings"
@@ -31,14 +32,15 @@ var reserved = func() map[string]bool {
 	return m
 }()
 
-// namespace gives out unique names as PyTorch's code printer does: a taken or reserved name gets the next free number.
-type namespace struct {
+// Namespace gives out unique names as PyTorch's code printer does: a taken or reserved name gets the next free number.
+type Namespace struct {
 	used map[string]bool
 	base map[string]int
 }
 
-func newNamespace() namespace {
-	return namespace{used: map[string]bool{}, base: map[string]int{}}
+// NewNamespace makes an empty one.
+func NewNamespace() *Namespace {
+	return &Namespace{used: map[string]bool{}, base: map[string]int{}}
 }
 
 var (
@@ -47,7 +49,13 @@ var (
 	leadingDigit = regexp.MustCompile(`^[0-9]`)
 )
 
-func (s namespace) create(name string) string {
+// Clone makes an independent copy.
+func (s *Namespace) Clone() *Namespace {
+	return &Namespace{used: maps.Clone(s.used), base: maps.Clone(s.base)}
+}
+
+// Create gives the next free name for a wish, and takes it.
+func (s *Namespace) Create(name string) string {
 	m := numbered.FindStringSubmatch(name)
 	if m == nil {
 		name = notInAName.ReplaceAllString(name, "_")

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pt2go/pt2/export"
+	"github.com/pt2go/pt2/export/passes"
 	"github.com/pt2go/pt2/loader"
 )
 
@@ -18,6 +19,7 @@ type convertFlags struct {
 	batch      string
 	noExamples bool
 	noMetadata bool
+	decompose  bool
 }
 
 func newConvertCommand() *cobra.Command {
@@ -47,6 +49,7 @@ weights, constants, example inputs, extra files and records of other names are k
 	fl.StringVar(&f.batch, "batch", "", "list of archives to convert in one process")
 	fl.BoolVar(&f.noExamples, "strip-example-inputs", false, "leave out the example inputs")
 	fl.BoolVar(&f.noMetadata, "strip-metadata", false, "leave out what is recorded of each node: stack traces, module stacks")
+	fl.BoolVar(&f.decompose, "decompose", false, "take operators apart into Core ATen, as run_decompositions does")
 	return c
 }
 
@@ -98,7 +101,12 @@ func (f *convertFlags) convert(in, out string) error {
 }
 
 // apply makes the changes that the flags ask for.
-func (f *convertFlags) apply(p *export.Program) (*export.Program, error) {
+func (f *convertFlags) apply(p *export.Program) (_ *export.Program, err error) {
+	if f.decompose {
+		if p, err = passes.RunDecompositions(p, nil, nil); err != nil {
+			return nil, err
+		}
+	}
 	if f.noExamples {
 		p = p.WithoutExampleInputs()
 	}

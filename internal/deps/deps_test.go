@@ -14,7 +14,7 @@ var rows = [][]string{
 	{"internal/pool", "internal/mmap", "internal/pickle"},
 	{"tensor", "symbolic", "pytree", "archive", "kernels/cpu"},
 	{"aten", "schema", "tensor/tensorio"},
-	{"export", "guards"},
+	{"export", "export/passes", "guards"},
 	{"plan"},
 	{"interp", "loader"},
 	{"", "conformance", "examples/internal/data"},
