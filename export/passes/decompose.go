@@ -1,6 +1,7 @@
 package passes
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -152,9 +153,23 @@ func (d *decomposer) node(n *export.Node) (err error) {
 	outs, err := d.build.Do(n.Op, a)
 	d.orig = nil
 	if err != nil {
-		return err
+		return plain(err)
 	}
 	return d.store(n, outs)
+}
+
+// plain takes this package's own errors out of what package aten made of them.
+func plain(err error) error {
+	var internal *aten.InternalError
+	if errors.As(err, &internal) {
+		switch e := internal.Value.(type) {
+		case *MutationError:
+			return e
+		case *unrecordable:
+			return e
+		}
+	}
+	return err
 }
 
 // store notes the results of a node.
@@ -355,7 +370,7 @@ func (d *decomposer) verbatim(n *export.Node) error {
 			}
 		}
 	}
-	m.Name = d.names.Create(export.TargetName(m.Target))
+	m.Name = d.names.Create(nodeName(m.Target))
 	single := len(n.Outputs) == 1 && (n.SingleTensor == nil || *n.SingleTensor)
 	for _, o := range n.Outputs {
 		_, one := o.(*export.Value)
@@ -403,6 +418,10 @@ func (d *decomposer) signature(parts *export.Parts) (*export.GraphSignature, err
 		case export.Parameter:
 			spec.Kind, spec.Target = export.ParameterMutation, s.Target
 		case export.UserInput:
+		case export.ConstantTensor: // what is written is no constant: a buffer that the weights do not hold
+			no := false
+			out.Inputs[i].Kind, out.Inputs[i].Persistent = export.Buffer, &no
+			spec.Kind, spec.Target = export.BufferMutation, s.Target
 		default:
 			return nil, &MutationError{"the program", fmt.Sprintf("it writes to %v %s", s.Kind, s.Target)}
 		}

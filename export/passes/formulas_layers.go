@@ -10,6 +10,12 @@ import (
 var layerFormulas = map[string]Decomp{
 	"aten.linear.default": linear,
 	"aten.matmul.default": matmul,
+	"aten.mv.default": wide(func(b *aten.Build, a *aten.Args) *aten.Value { // [N, K] by [K]
+		return b.Call("sum.dim_IntList", b.Call("mul.Tensor", a.V[0], a.V[1]), []int64{1})
+	}),
+	"aten.dot.default": wide(func(b *aten.Build, a *aten.Args) *aten.Value {
+		return b.Call("sum.dim_IntList", b.Call("mul.Tensor", a.V[0], a.V[1]), []int64{})
+	}),
 	"aten.baddbmm.default": func(b *aten.Build, a *aten.Args) []*aten.Value {
 		p := b.Call("bmm", a.V[1], a.V[2])
 		p = scaled(b, p, a.Scalar(4))
@@ -107,6 +113,12 @@ func matmul(b *aten.Build, a *aten.Args) []*aten.Value {
 	case nx >= 3 && ny == 2:
 		flat := viewOrCopy(b, x, sizes(symbolic.Prod(x.Sizes[:nx-1]...), x.Sizes[nx-1]))
 		return one(b.Call("view", b.Call("mm", flat, y), append(append([]symbolic.Int(nil), x.Sizes[:nx-1]...), y.Sizes[1])))
+	case nx == 1 && ny == 2:
+		return one(b.Call("squeeze.dims", b.Call("mm", b.Call("unsqueeze", x, 0), y), []int64{0}))
+	case nx == 2 && ny == 1:
+		return one(b.Call("mv", x, y))
+	case nx == 1 && ny == 1:
+		return one(b.Call("dot", x, y))
 	case nx < 2 || ny < 2:
 		panic(&unrecordable{"matmul with a vector"})
 	}

@@ -22,6 +22,7 @@ type viewStep struct {
 	args  *aten.Args
 	self  int
 	index int
+	meta  aten.Meta // of the result
 }
 
 // MutationError is a write that has no functional form here.
@@ -57,7 +58,7 @@ func (r *recorder) relate(op *aten.Op, a *aten.Args, v, shape *aten.Value, k int
 	base := a.V[self].(*aten.Value).Ref.(*ref)
 	p := v.Ref.(*ref)
 	p.store, p.gen = base.store, base.store.gen
-	p.chain = append(slices.Clone(base.chain), viewStep{op, &aten.Args{Op: op, V: slices.Clone(a.V)}, self, k})
+	p.chain = append(slices.Clone(base.chain), viewStep{op, &aten.Args{Op: op, V: slices.Clone(a.V)}, self, k, v.Meta})
 }
 
 // refreshAll brings the tensors among arguments up to date.
@@ -97,6 +98,8 @@ func (r *recorder) refresh(v *aten.Value) {
 func (r *recorder) replay(s viewStep, x *aten.Value) *aten.Value {
 	a := &aten.Args{Op: s.op, V: slices.Clone(s.args.V)}
 	a.V[s.self] = x
+	r.again = &s
+	defer func() { r.again = nil }()
 	return r.record(s.op, a)[s.index]
 }
 
@@ -203,6 +206,9 @@ func (r *recorder) mutate(op *aten.Op, a *aten.Args) []*aten.Value {
 		overload = "default"
 	}
 	f := r.build.Reg.Lookup(s.Namespace + "." + base + "." + overload)
+	if f == nil { // floor_divide_.Tensor is floor_divide
+		f = r.build.Reg.Lookup(s.Namespace + "." + base + ".default")
+	}
 	if s.Base == "zero_" {
 		f = r.build.Reg.Lookup("aten.zeros_like.default")
 		full := r.call(f, a.Tensor(0))

@@ -23,7 +23,8 @@ type recorder struct {
 	orig     *export.Node
 	made     map[string]*export.Value // new values by the old names
 	depth    int
-	writes   int // counts writes to stores, which cannot be taken back
+	again    *viewStep // the view being made again
+	writes   int       // counts writes to stores, which cannot be taken back
 }
 
 // ref is where a value stands in the graph and in memory.
@@ -128,18 +129,21 @@ func (r *recorder) try(f Decomp, op *aten.Op, a *aten.Args) (out []*aten.Value, 
 		}
 	}()
 	r.orig = nil
-	inner := a
-	if a.Op != op {
-		inner = &aten.Args{Op: op, V: a.V}
+	out = f(r.build, &aten.Args{Op: op, V: a.V})
+	if orig != nil && orig.Op == op {
+		r.orig = orig
+		if want, known := r.recorded(op); known && !consistent(out, want) {
+			panic(&unrecordable{"the formula of " + op.Name() + " has other sizes than the program records"})
+		}
 	}
-	return f(r.build, inner), true
+	return out, true
 }
 
 // record writes a call as a node and gives its results.
 func (r *recorder) record(op *aten.Op, a *aten.Args) []*aten.Value {
 	outs := r.infer(op, a)
 	n := &export.Node{Target: "torch.ops." + op.Name(), Op: op, Args: r.encode(op, a), Metadata: maps.Clone(r.metadata)}
-	n.Name = r.names.Create(export.TargetName(n.Target))
+	n.Name = r.names.Create(nodeName(n.Target))
 	in := firstRef(a)
 	var results []*aten.Value
 	i := 0
@@ -234,18 +238,67 @@ func (r *recorder) value(name string, kind export.ValueKind) *export.Value {
 	return v
 }
 
-// infer gives what is known of a call's results before it runs. Where the operator is the node's own, that is what the program
-// records; else the shape function says it.
+// nodeName is the name that PyTorch gives the call of a target while it traces.
+func nodeName(target string) string {
+	parts := strings.Split(target, ".")
+	if len(parts) == 5 && strings.HasPrefix(target, "torch.ops.") && parts[3] != "sym_size" {
+		return parts[3]
+	}
+	return export.TargetName(target)
+}
+
+// infer gives what is known of a call's results before it runs: by the shape function, or, where that cannot go on or loses a symbol,
+// by what the program records of the node.
 func (r *recorder) infer(op *aten.Op, a *aten.Args) []*aten.Value {
+	var recorded []*aten.Value
+	ok := false
 	if r.orig != nil && r.orig.Op == op {
-		if outs, ok := r.recorded(op); ok {
-			return outs
+		recorded, ok = r.recorded(op)
+	}
+	outs, err := r.shapes(op, a)
+	switch {
+	case err == nil && (!ok || consistent(outs, recorded)):
+		return outs
+	case ok:
+		return recorded
+	}
+	if v := r.likeSelf(op, a); v != nil {
+		return []*aten.Value{v}
+	}
+	panic(&unrecordable{fmt.Sprintf("the shapes of %s are not known: %v", op.Name(), err)})
+}
+
+// consistent reports that inferred values have the recorded dtypes and sizes, symbols where there are symbols.
+func consistent(got, want []*aten.Value) bool {
+	if len(got) != len(want) {
+		return false
+	}
+	for i, w := range want {
+		g := got[i]
+		if (g == nil || g.DType == tensor.Invalid) != (w == nil) {
+			return false
+		}
+		if w == nil {
+			continue
+		}
+		if g.DType != w.DType || len(g.Sizes) != len(w.Sizes) {
+			return false
+		}
+		for j := range w.Sizes {
+			if g.Sizes[j].IsConst() != w.Sizes[j].IsConst() || !g.Sizes[j].Eq(w.Sizes[j]) {
+				return false
+			}
 		}
 	}
+	return true
+}
+
+// shapes asks the shape function.
+func (r *recorder) shapes(op *aten.Op, a *aten.Args) ([]*aten.Value, error) {
 	b := aten.NewBuild(aten.Fake{}, r.build.Reg)
 	res, err := b.Do(op, &aten.Args{Op: op, V: a.V})
 	if err != nil {
-		panic(&unrecordable{fmt.Sprintf("the shapes of %s are not known: %v", op.Name(), err)})
+		return nil, err
 	}
 	var outs []*aten.Value
 	for _, x := range res {
@@ -255,7 +308,7 @@ func (r *recorder) infer(op *aten.Op, a *aten.Args) []*aten.Value {
 		case []*aten.Value:
 			outs = append(outs, x...)
 		default:
-			panic(&unrecordable{op.Name() + " gives a number"})
+			return nil, &unrecordable{op.Name() + " gives a number"}
 		}
 	}
 	for _, v := range outs {
@@ -265,7 +318,24 @@ func (r *recorder) infer(op *aten.Op, a *aten.Args) []*aten.Value {
 			r.syms.simplify(v.Strides)
 		}
 	}
-	return outs
+	return outs, nil
+}
+
+// likeSelf describes the result of an operator that replaces some elements of its first argument, or sees it again, where a shape
+// function cannot go on because an index or a mask is not known.
+func (r *recorder) likeSelf(op *aten.Op, a *aten.Args) *aten.Value {
+	if r.again != nil && r.again.op == op {
+		return &aten.Value{Meta: r.again.meta}
+	}
+	self, ok := a.V[0].(*aten.Value)
+	switch base := op.Signature().Base; {
+	case !ok:
+	case strings.HasSuffix(base, "_scatter"), strings.HasPrefix(base, "index_"), strings.HasPrefix(base, "masked_"), base == "_unsafe_index_put", base == "copy":
+		if base != "index_select" && base != "masked_select" {
+			return &aten.Value{Meta: self.Meta}
+		}
+	}
+	return nil
 }
 
 // recorded gives the results that the program records of the original node, if they are tensors in the form of the schema.

@@ -246,7 +246,7 @@ func (s *symbols) expr(e *symbolic.Expr) export.Argument {
 // node records the computation of an expression.
 func (s *symbols) node(e *symbolic.Expr, target string, args []export.NamedArg) export.Argument {
 	n := &export.Node{Target: target, Op: s.r.build.Reg.Lookup(target), Args: args, Metadata: map[string]string{}}
-	n.Name = s.r.names.Create(export.TargetName(target))
+	n.Name = s.r.names.Create(nodeName(target))
 	v := s.r.value(n.Name, export.SymIntKind)
 	v.Def, v.Sym = n, e
 	if h, err := e.EvalInt(s.env); err == nil && !hasUnbacked(e) {

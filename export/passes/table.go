@@ -23,6 +23,19 @@ type DecompTable struct{ entries map[string]Decomp }
 //go:embed default_decompositions.txt
 var defaultNames string
 
+//go:embed always_decomposed.txt
+var alwaysNames string
+
+// always holds the composite operators whose results may share memory with arguments. They have no place in the functional dialect,
+// so PyTorch takes them apart whatever the table says.
+var always = func() map[string]bool {
+	m := map[string]bool{}
+	for name := range strings.Lines(alwaysNames) {
+		m[strings.TrimSpace(name)] = true
+	}
+	return m
+}()
+
 // DefaultDecompositions makes a table of the 902 aten operators that PyTorch 2.15's default_decompositions() holds.
 func DefaultDecompositions() *DecompTable {
 	t := NewDecompTable()
@@ -110,12 +123,16 @@ func trim(op string) string { return strings.TrimPrefix(op, "torch.ops.") }
 func (t *DecompTable) formula(op *aten.Op) Decomp {
 	d, ok := t.entries[op.Name()]
 	switch {
-	case !ok:
+	case !ok && !always[op.Name()]:
 		return nil
+	case !ok:
+		d = formulas[op.Name()]
+	}
+	switch {
 	case d != nil:
 		return d
 	}
-	if op.Decomp != nil && op.Derived() == "" {
+	if op.Decomp != nil && !strings.HasPrefix(op.Derived(), "in-place") {
 		return op.Decomp
 	}
 	return nil
