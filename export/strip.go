@@ -1,5 +1,7 @@
 package export
 
+import "github.com/pt2go/pt2/pytree"
+
 // WithoutExampleInputs is p without its recorded call. Its module() in PyTorch then checks no guards.
 func (p *Program) WithoutExampleInputs() *Program {
 	parts := p.p
@@ -37,4 +39,28 @@ func eachSubgraph(arg Argument, f func(*Subgraph)) {
 			eachSubgraph(x, f)
 		}
 	}
+}
+
+// WithExampleInputs is p with another recorded call. Its structure must be that of the program's inputs.
+func (p *Program) WithExampleInputs(ex *Example) (*Program, error) {
+	if ex == nil {
+		return p.WithoutExampleInputs(), nil
+	}
+	in, _ := p.CallSpec()
+	if in != "" {
+		want, err := pytree.Parse(in, p.p.NamedTuples)
+		if err != nil {
+			return nil, err
+		}
+		kwargs := make(pytree.Dict, len(ex.Kwargs))
+		for i, kw := range ex.Kwargs {
+			kwargs[i] = pytree.Entry{Key: kw.Name, Value: kw.Value}
+		}
+		if _, err := want.Flatten(pytree.Tuple{pytree.Tuple(ex.Args), kwargs}); err != nil {
+			return nil, err
+		}
+	}
+	parts := p.p
+	parts.ExampleInputs, parts.ExampleRecord = ex, nil
+	return &Program{parts}, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/pt2go/pt2/export"
 	"github.com/pt2go/pt2/export/passes"
 	"github.com/pt2go/pt2/loader"
+	"github.com/pt2go/pt2/tensor"
 )
 
 // convertFlags are what convert changes on the way; by default nothing.
@@ -20,6 +21,8 @@ type convertFlags struct {
 	noExamples bool
 	noMetadata bool
 	decompose  bool
+	dtype      string
+	device     string
 }
 
 func newConvertCommand() *cobra.Command {
@@ -31,6 +34,8 @@ func newConvertCommand() *cobra.Command {
 weights, constants, example inputs, extra files and records of other names are kept, and equal input gives equal bytes.`,
 		Example: `  pt2 convert old.pt2 new.pt2                      bring an old archive up to date
   pt2 convert in.pt2 out.pt2 --strip-example-inputs --strip-metadata
+  pt2 convert in.pt2 core.pt2 --decompose          Core ATen, functional
+  pt2 convert in.pt2 half.pt2 --dtype bf16 --device cuda:0
   pt2 convert --batch list.tsv                     IN<TAB>OUT a line`,
 		Args: func(c *cobra.Command, args []string) error {
 			if f.batch != "" {
@@ -50,8 +55,13 @@ weights, constants, example inputs, extra files and records of other names are k
 	fl.BoolVar(&f.noExamples, "strip-example-inputs", false, "leave out the example inputs")
 	fl.BoolVar(&f.noMetadata, "strip-metadata", false, "leave out what is recorded of each node: stack traces, module stacks")
 	fl.BoolVar(&f.decompose, "decompose", false, "take operators apart into Core ATen, as run_decompositions does")
+	fl.StringVar(&f.dtype, "dtype", "", "keep weights as f16, bf16 or f32; the program casts them back and computes as before")
+	fl.StringVar(&f.device, "device", "", "move everything to a device, such as cpu or cuda:0")
 	return c
 }
+
+// weightDTypes are the values of --dtype.
+var weightDTypes = map[string]tensor.DType{"f16": tensor.Float16, "bf16": tensor.BFloat16, "f32": tensor.Float32}
 
 // convertAll goes through a list; a file that fails never ends the rest.
 func (f *convertFlags) convertAll(errw io.Writer) error {
@@ -104,6 +114,20 @@ func (f *convertFlags) convert(in, out string) error {
 func (f *convertFlags) apply(p *export.Program) (_ *export.Program, err error) {
 	if f.decompose {
 		if p, err = passes.RunDecompositions(p, nil, nil); err != nil {
+			return nil, err
+		}
+	}
+	if f.dtype != "" {
+		dt, ok := weightDTypes[f.dtype]
+		if !ok {
+			return nil, usageError{fmt.Errorf("--dtype %s: want f16, bf16 or f32", f.dtype)}
+		}
+		if p, err = passes.StoreWeightsAs(p, dt); err != nil {
+			return nil, err
+		}
+	}
+	if f.device != "" {
+		if p, err = passes.MoveToDevice(p, passes.ToDevice(f.device)); err != nil {
 			return nil, err
 		}
 	}

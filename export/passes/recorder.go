@@ -379,7 +379,7 @@ func (r *recorder) encode(op *aten.Op, a *aten.Args) []export.NamedArg {
 	kw := false
 	for i := range s.Params {
 		p := &s.Params[i]
-		if d, err := op.Default(i); err == nil && sameArg(d, a.V[i]) {
+		if d, err := op.Default(i); err == nil && p.HasDefault && sameArg(d, a.V[i]) {
 			kw = true
 			continue
 		}
