@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -130,6 +132,40 @@ func TestRunnersAndContext(t *testing.T) {
 	defer cancel()
 	<-ctx.Done()
 	if err := m.Call(ctx, nil, x, map[string]any{"bias": []float32{0, 0, 0}}, pt2.Kwargs{"temperature": 1}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+}
+
+func TestSingleThreaded(t *testing.T) {
+	m := open(t, scorer, pt2.SingleThreaded(), pt2.WithRunners(1), pt2.WithDeviceIndex(-1))
+	in := []any{tensor.New(tensor.Float32, 64, 4), tensor.New(tensor.Float32, 3), tensor0(1)}
+	if _, err := m.Run(context.Background(), in...); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	var wg sync.WaitGroup
+	var refused atomic.Bool
+	for range 4 { // until two calls meet
+		wg.Go(func() {
+			for ctx.Err() == nil && !refused.Load() {
+				_, err := m.Run(ctx, in...)
+				if errors.Is(err, pt2.ErrBusy) {
+					refused.Store(true)
+				} else if err != nil && ctx.Err() == nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if !refused.Load() {
+		t.Error("no call was refused")
+	}
+	if _, err := pt2.Load(scorer, pt2.SingleThreaded(), pt2.WithRunners(2)); err == nil || !strings.Contains(err.Error(), "num_runners must be 1") {
+		t.Error(err)
+	}
+	if _, err := pt2.Load(scorer, pt2.WithDeviceIndex(0)); err == nil || !strings.Contains(err.Error(), "CPU") {
 		t.Error(err)
 	}
 }

@@ -11,6 +11,7 @@ package pt2
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -36,6 +37,7 @@ type Model struct {
 	outNames []string
 	spec     *callSpec
 	slots    chan struct{}
+	single   bool
 	pool     *pool.Pool
 	ownPool  bool
 }
@@ -43,6 +45,7 @@ type Model struct {
 type config struct {
 	program  string
 	runners  int
+	single   bool
 	threads  int
 	ops      []*aten.Op
 	interp   interp.Options
@@ -65,6 +68,23 @@ func WithRunners(n int) Option {
 			return fmt.Errorf("pt2: WithRunners(%d): want at least 1", n)
 		}
 		c.runners = n
+		return nil
+	}
+}
+
+// SingleThreaded is run_single_threaded of torch.export's load_pt2: the caller promises one call at a time, and a second one beside it
+// is an error instead of waiting. It excludes [WithRunners] of more than 1.
+func SingleThreaded() Option {
+	return func(c *config) error { c.single = true; return nil }
+}
+
+// WithDeviceIndex is device_index of torch.export's load_pt2. This library runs on the CPU: -1, the default, is the only index that
+// it has.
+func WithDeviceIndex(k int) Option {
+	return func(*config) error {
+		if k != -1 {
+			return fmt.Errorf("pt2: WithDeviceIndex(%d): there is no CUDA device; this library runs on the CPU, which is -1", k)
+		}
 		return nil
 	}
 }
@@ -144,6 +164,9 @@ func WithIdleTimeout(d time.Duration) Option {
 	}
 }
 
+// ErrBusy is a call beside another one on a model that was loaded with [SingleThreaded].
+var ErrBusy = errors.New("pt2: the model is in use by another call, and was loaded for one at a time")
+
 // LimitError is a call that would exceed the limit of [WithMemoryLimit].
 type LimitError = aten.LimitError
 
@@ -179,6 +202,9 @@ func load(opts []Option, open func(loader.Options) (*loader.Contents, error)) (*
 			return nil, err
 		}
 	}
+	if c.single && c.runners > 1 {
+		return nil, fmt.Errorf("pt2: num_runners must be 1 when run_single_threaded is true, got %d", c.runners)
+	}
 	if len(c.ops) > 0 {
 		reg, err := aten.NewRegistry(aten.Builtin(), c.ops...)
 		if err != nil {
@@ -211,7 +237,9 @@ func newModel(contents *loader.Contents, c *config) (*Model, error) {
 	if m.module, err = interp.New(p, c.interp); err != nil {
 		return nil, err
 	}
-	if c.runners > 0 {
+	if m.single = c.single; m.single {
+		m.slots = make(chan struct{}, 1)
+	} else if c.runners > 0 {
 		m.slots = make(chan struct{}, c.runners)
 	}
 	m.names, m.spec = interp.InputNames(p), newCallSpec(p)
@@ -256,10 +284,17 @@ func (m *Model) Run(ctx context.Context, inputs ...any) ([]any, error) {
 	if m.slots != nil {
 		select {
 		case m.slots <- struct{}{}:
-			defer func() { <-m.slots }()
-		case <-ctx.Done():
-			return nil, ctx.Err()
+		default:
+			if m.single {
+				return nil, ErrBusy
+			}
+			select {
+			case m.slots <- struct{}{}:
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
 		}
+		defer func() { <-m.slots }()
 	}
 	return m.module.Run(ctx, inputs...)
 }
@@ -410,7 +445,7 @@ func (m *Model) Instance() (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Model{module: mod, names: m.names, outNames: m.outNames, spec: m.spec, slots: m.slots, pool: m.pool}, nil
+	return &Model{module: mod, names: m.names, outNames: m.outNames, spec: m.spec, slots: m.slots, single: m.single, pool: m.pool}, nil
 }
 
 // Reset puts all buffers back to their initial contents and restarts the random number generator.
