@@ -28,6 +28,10 @@ func init() { // the table refers to functions that look into it
 		"torch.ops.higher_order.wrap_activation_checkpoint": graphAt(0),
 		"torch.ops.higher_order.tag_activation_checkpoint":  graphAt(0),
 		"torch.ops.higher_order.checkpoint":                 graphAt(0),
+		"torch.ops.higher_order.foreach_map":                graphAt(0),
+		"torch.ops.higher_order.invoke_quant":               graphAt(0),
+		"torch.ops.higher_order.invoke_quant_packed":        graphAt(0),
+		"torch.ops.higher_order.flex_gemm":                  runFlexGemm,
 		"torch.ops.higher_order.strict_mode":                runListed,
 		"torch.ops.higher_order.hints_wrapper":              runListed,
 		"torch.ops.higher_order.invoke_subgraph":            runInvoke,
@@ -444,6 +448,22 @@ func runListed(r *runner, s *step, f frame) ([]any, error) {
 		return nil, err
 	}
 	return r.run(k, asList(v[1]))
+}
+
+// runFlexGemm: (product operator, graph of the product and its epilogue, operands list, options...).
+func runFlexGemm(r *runner, s *step, f frame) ([]any, error) {
+	v, err := r.values(s, f)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.need(3, v); err != nil {
+		return nil, err
+	}
+	k, err := asCode(v[1])
+	if err != nil {
+		return nil, err
+	}
+	return r.run(k, asList(v[2]))
 }
 
 // runInvoke: (graph, identifier, operands...).

@@ -24,7 +24,7 @@ func newVerifyCommand() *cobra.Command {
 		Use:   "verify MODEL EXPECTED.pt | verify CORPUS.tar.zst",
 		Short: "Compare results with those that PyTorch recorded",
 		Long: `Run recorded calls and compare the outputs with PyTorch's: one model with its expected.pt
-(a torch.save list of {"inputs": leaves, "outputs": leaves}), or a whole corpus.
+(a torch.save list of {"inputs": leaves, "outputs": leaves}), or a whole corpus, packed or not.
 With --meta each value of the graph is also held against the dtype, sizes and strides
 that the archive records. The last line is "N passed, N failed".`,
 		Example: `  pt2 verify model.pt2 expected.pt
@@ -97,9 +97,11 @@ func verifyCorpus(path string, opts interp.Options, w io.Writer) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	sub, err := conformance.Unpack(path, dir)
-	if err != nil {
-		return err
+	sub := path
+	if st, err := os.Stat(path); err != nil || !st.IsDir() {
+		if sub, err = conformance.Unpack(path, dir); err != nil {
+			return err
+		}
 	}
 	cases, err := conformance.ReadManifest(sub)
 	if err != nil {
