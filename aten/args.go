@@ -312,9 +312,15 @@ func convertList(p *Param, v any) any {
 		case []bool:
 			return v
 		case []any:
-			if len(v) == 0 {
-				return []bool(nil)
+			bools := make([]bool, len(v))
+			for i := range v {
+				b, ok := v[i].(bool)
+				if !ok {
+					return failArg(p, v)
+				}
+				bools[i] = b
 			}
+			return bools
 		}
 	case "Scalar":
 		return toScalars(p, v)

@@ -13,7 +13,7 @@ import (
 	"github.com/pt2go/pt2/tensor"
 )
 
-// goldenCall is one line of testdata/tensor_ops.jsonl, which tensor_ops.py beside it writes.
+// goldenCall is one line of testdata/tensor_ops.jsonl or layers.jsonl, which the .py beside each writes.
 type goldenCall struct {
 	Op   string
 	Args []json.RawMessage
@@ -112,7 +112,14 @@ func goldenElements(t *testing.T, raw json.RawMessage) (goldenTensor, []float64)
 // TestTensorOps holds the operators that make, view, join, index, write, pad, sort and draw against PyTorch's answers:
 // elements, dtypes, sizes, strides, and the text of refusals.
 func TestTensorOps(t *testing.T) {
-	f, err := os.Open("testdata/tensor_ops.jsonl")
+	goldenFile(t, "testdata/tensor_ops.jsonl")
+}
+
+// TestLayers holds gradients of convolutions and fused attention layers against PyTorch's answers.
+func TestLayers(t *testing.T) { goldenFile(t, "testdata/layers.jsonl") }
+
+func goldenFile(t *testing.T, path string) {
+	f, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,6 +176,10 @@ func checkGolden(t *testing.T, c *goldenCall) {
 	for _, o := range out {
 		switch o := o.(type) {
 		case *Value:
+			if o == nil { // undefined, None for PyTorch
+				got = append(got, nil)
+				continue
+			}
 			got = append(got, o.T)
 		case []*Value:
 			for _, v := range o {
@@ -197,6 +208,12 @@ func checkRefusal(t *testing.T, c *goldenCall, err error) {
 
 func checkTensor(t *testing.T, i int, got *tensor.Tensor, raw json.RawMessage) {
 	t.Helper()
+	if (got == nil) != (string(raw) == "null") {
+		t.Fatalf("result %d is %v, want %s", i, got, raw)
+	}
+	if got == nil {
+		return
+	}
 	w, want := goldenElements(t, raw)
 	if got.DType().String() != w.T || !slices.Equal(got.Sizes(), w.S) || !slices.Equal(got.Strides(), w.St) {
 		t.Fatalf("result %d is %v %v strides %v, want %s %v strides %v", i, got.DType(), got.Sizes(), got.Strides(), w.T, w.S, w.St)
