@@ -2104,8 +2104,8 @@ winogradOutF32AVX2_loop:
 // Requires: AVX, AVX512F, BMI2
 TEXT ·depthwise1F32AVX512(SB), NOSPLIT, $0-8
 	MOVQ         d+0(FP), AX
-	VBROADCASTSS 160(AX), Z31
-	VBROADCASTSS 164(AX), Z30
+	VBROADCASTSS 192(AX), Z31
+	VBROADCASTSS 196(AX), Z30
 
 depthwise1F32AVX512_tile:
 	MOVQ (AX), CX
@@ -2270,12 +2270,79 @@ depthwise1F32AVX512_next:
 	VZEROUPPER
 	RET
 
+// func grouped1F32AVX512(d *byte)
+// Requires: AVX, AVX512F
+TEXT ·grouped1F32AVX512(SB), NOSPLIT, $0-8
+	MOVQ         d+0(FP), AX
+	VBROADCASTSS 192(AX), Z31
+	VBROADCASTSS 196(AX), Z30
+
+grouped1F32AVX512_tile:
+	MOVQ (AX), CX
+	MOVQ 72(AX), DX
+	MOVQ 48(AX), BX
+	MOVQ 96(AX), SI
+	MOVQ 120(AX), DI
+
+grouped1F32AVX512_v1:
+	CMPQ    DI, $0x00000010
+	JL      grouped1F32AVX512_tail
+	VMOVUPS (SI), Z0
+	MOVQ    136(AX), R8
+	MOVQ    24(AX), R9
+	MOVQ    BX, R10
+	MOVQ    120(AX), R11
+	SHLQ    $0x02, R11
+
+grouped1F32AVX512_v1_taps:
+	MOVQ    (R9), R12
+	VMOVUPS (CX)(R12*4), Z1
+	MOVQ    160(AX), R12
+	MOVQ    184(AX), R13
+
+grouped1F32AVX512_v1_mix:
+	VMOVUPS     (R12), Z2
+	VMOVUPS     (R10), Z3
+	VPERMPS     Z1, Z2, Z4
+	VFMADD231PS Z4, Z3, Z0
+	ADDQ        $0x00000040, R12
+	ADDQ        R11, R10
+	DECQ        R13
+	JNE         grouped1F32AVX512_v1_mix
+	ADDQ        $0x20, R9
+	DECQ        R8
+	JNE         grouped1F32AVX512_v1_taps
+	MOVQ        DX, R8
+	MOVQ        128(AX), R11
+	SHLQ        $0x02, R11
+	VMAXPS      Z0, Z31, Z0
+	VMINPS      Z0, Z30, Z0
+	VMOVUPS     Z0, (R8)
+	ADDQ        $0x00000040, CX
+	ADDQ        $0x00000040, DX
+	ADDQ        $0x00000040, BX
+	ADDQ        $0x00000040, SI
+	SUBQ        $0x00000010, DI
+	JMP         grouped1F32AVX512_v1
+
+grouped1F32AVX512_tail:
+	MOVQ 144(AX), CX
+	SHLQ $0x02, CX
+	ADDQ CX, (AX)
+	MOVQ 128(AX), CX
+	SHLQ $0x02, CX
+	ADDQ CX, 72(AX)
+	DECQ 152(AX)
+	JNE  grouped1F32AVX512_tile
+	VZEROUPPER
+	RET
+
 // func depthwise2F32AVX512(d *byte)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·depthwise2F32AVX512(SB), NOSPLIT, $0-8
 	MOVQ         d+0(FP), AX
-	VBROADCASTSS 160(AX), Z31
-	VBROADCASTSS 164(AX), Z30
+	VBROADCASTSS 192(AX), Z31
+	VBROADCASTSS 196(AX), Z30
 
 depthwise2F32AVX512_tile:
 	MOVQ (AX), CX
@@ -2489,12 +2556,89 @@ depthwise2F32AVX512_next:
 	VZEROUPPER
 	RET
 
+// func grouped2F32AVX512(d *byte)
+// Requires: AVX, AVX512F
+TEXT ·grouped2F32AVX512(SB), NOSPLIT, $0-8
+	MOVQ         d+0(FP), AX
+	VBROADCASTSS 192(AX), Z31
+	VBROADCASTSS 196(AX), Z30
+
+grouped2F32AVX512_tile:
+	MOVQ (AX), CX
+	MOVQ 72(AX), DX
+	MOVQ 48(AX), BX
+	MOVQ 96(AX), SI
+	MOVQ 120(AX), DI
+
+grouped2F32AVX512_v1:
+	CMPQ    DI, $0x00000010
+	JL      grouped2F32AVX512_tail
+	VMOVUPS (SI), Z0
+	VMOVUPS Z0, Z1
+	MOVQ    136(AX), R8
+	MOVQ    24(AX), R9
+	MOVQ    BX, R10
+	MOVQ    120(AX), R11
+	SHLQ    $0x02, R11
+
+grouped2F32AVX512_v1_taps:
+	MOVQ    (R9), R12
+	VMOVUPS (CX)(R12*4), Z2
+	MOVQ    8(R9), R12
+	VMOVUPS (CX)(R12*4), Z3
+	MOVQ    160(AX), R12
+	MOVQ    184(AX), R13
+
+grouped2F32AVX512_v1_mix:
+	VMOVUPS     (R12), Z4
+	VMOVUPS     (R10), Z5
+	VPERMPS     Z2, Z4, Z6
+	VFMADD231PS Z6, Z5, Z0
+	VPERMPS     Z3, Z4, Z6
+	VFMADD231PS Z6, Z5, Z1
+	ADDQ        $0x00000040, R12
+	ADDQ        R11, R10
+	DECQ        R13
+	JNE         grouped2F32AVX512_v1_mix
+	ADDQ        $0x20, R9
+	DECQ        R8
+	JNE         grouped2F32AVX512_v1_taps
+	MOVQ        DX, R8
+	MOVQ        128(AX), R11
+	SHLQ        $0x02, R11
+	VMAXPS      Z0, Z31, Z0
+	VMINPS      Z0, Z30, Z0
+	VMOVUPS     Z0, (R8)
+	ADDQ        R11, R8
+	VMAXPS      Z1, Z31, Z1
+	VMINPS      Z1, Z30, Z1
+	VMOVUPS     Z1, (R8)
+	ADDQ        $0x00000040, CX
+	ADDQ        $0x00000040, DX
+	ADDQ        $0x00000040, BX
+	ADDQ        $0x00000040, SI
+	SUBQ        $0x00000010, DI
+	JMP         grouped2F32AVX512_v1
+
+grouped2F32AVX512_tail:
+	MOVQ 144(AX), CX
+	SHLQ $0x02, CX
+	ADDQ CX, (AX)
+	MOVQ 128(AX), CX
+	SHLQ $0x02, CX
+	ADDQ CX, 72(AX)
+	ADDQ CX, 72(AX)
+	DECQ 152(AX)
+	JNE  grouped2F32AVX512_tile
+	VZEROUPPER
+	RET
+
 // func depthwise3F32AVX512(d *byte)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·depthwise3F32AVX512(SB), NOSPLIT, $0-8
 	MOVQ         d+0(FP), AX
-	VBROADCASTSS 160(AX), Z31
-	VBROADCASTSS 164(AX), Z30
+	VBROADCASTSS 192(AX), Z31
+	VBROADCASTSS 196(AX), Z30
 
 depthwise3F32AVX512_tile:
 	MOVQ (AX), CX
@@ -2757,12 +2901,99 @@ depthwise3F32AVX512_next:
 	VZEROUPPER
 	RET
 
+// func grouped3F32AVX512(d *byte)
+// Requires: AVX, AVX512F
+TEXT ·grouped3F32AVX512(SB), NOSPLIT, $0-8
+	MOVQ         d+0(FP), AX
+	VBROADCASTSS 192(AX), Z31
+	VBROADCASTSS 196(AX), Z30
+
+grouped3F32AVX512_tile:
+	MOVQ (AX), CX
+	MOVQ 72(AX), DX
+	MOVQ 48(AX), BX
+	MOVQ 96(AX), SI
+	MOVQ 120(AX), DI
+
+grouped3F32AVX512_v1:
+	CMPQ    DI, $0x00000010
+	JL      grouped3F32AVX512_tail
+	VMOVUPS (SI), Z0
+	VMOVUPS Z0, Z1
+	VMOVUPS Z0, Z2
+	MOVQ    136(AX), R8
+	MOVQ    24(AX), R9
+	MOVQ    BX, R10
+	MOVQ    120(AX), R11
+	SHLQ    $0x02, R11
+
+grouped3F32AVX512_v1_taps:
+	MOVQ    (R9), R12
+	VMOVUPS (CX)(R12*4), Z3
+	MOVQ    8(R9), R12
+	VMOVUPS (CX)(R12*4), Z4
+	MOVQ    16(R9), R12
+	VMOVUPS (CX)(R12*4), Z5
+	MOVQ    160(AX), R12
+	MOVQ    184(AX), R13
+
+grouped3F32AVX512_v1_mix:
+	VMOVUPS     (R12), Z6
+	VMOVUPS     (R10), Z7
+	VPERMPS     Z3, Z6, Z8
+	VFMADD231PS Z8, Z7, Z0
+	VPERMPS     Z4, Z6, Z8
+	VFMADD231PS Z8, Z7, Z1
+	VPERMPS     Z5, Z6, Z8
+	VFMADD231PS Z8, Z7, Z2
+	ADDQ        $0x00000040, R12
+	ADDQ        R11, R10
+	DECQ        R13
+	JNE         grouped3F32AVX512_v1_mix
+	ADDQ        $0x20, R9
+	DECQ        R8
+	JNE         grouped3F32AVX512_v1_taps
+	MOVQ        DX, R8
+	MOVQ        128(AX), R11
+	SHLQ        $0x02, R11
+	VMAXPS      Z0, Z31, Z0
+	VMINPS      Z0, Z30, Z0
+	VMOVUPS     Z0, (R8)
+	ADDQ        R11, R8
+	VMAXPS      Z1, Z31, Z1
+	VMINPS      Z1, Z30, Z1
+	VMOVUPS     Z1, (R8)
+	ADDQ        R11, R8
+	VMAXPS      Z2, Z31, Z2
+	VMINPS      Z2, Z30, Z2
+	VMOVUPS     Z2, (R8)
+	ADDQ        $0x00000040, CX
+	ADDQ        $0x00000040, DX
+	ADDQ        $0x00000040, BX
+	ADDQ        $0x00000040, SI
+	SUBQ        $0x00000010, DI
+	JMP         grouped3F32AVX512_v1
+
+grouped3F32AVX512_tail:
+	MOVQ 144(AX), CX
+	SHLQ $0x02, CX
+	ADDQ CX, (AX)
+	MOVQ 128(AX), CX
+	SHLQ $0x02, CX
+	ADDQ CX, 72(AX)
+	ADDQ CX, 72(AX)
+	ADDQ CX, 72(AX)
+	DECQ 152(AX)
+	JNE  grouped3F32AVX512_tile
+	VZEROUPPER
+	RET
+
 // func depthwise4F32AVX512(d *byte)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·depthwise4F32AVX512(SB), NOSPLIT, $0-8
 	MOVQ         d+0(FP), AX
-	VBROADCASTSS 160(AX), Z31
-	VBROADCASTSS 164(AX), Z30
+	VBROADCASTSS 192(AX), Z31
+	VBROADCASTSS 196(AX), Z30
 
 depthwise4F32AVX512_tile:
 	MOVQ (AX), CX
@@ -3074,12 +3305,109 @@ depthwise4F32AVX512_next:
 	VZEROUPPER
 	RET
 
+// func grouped4F32AVX512(d *byte)
+// Requires: AVX, AVX512F
+TEXT ·grouped4F32AVX512(SB), NOSPLIT, $0-8
+	MOVQ         d+0(FP), AX
+	VBROADCASTSS 192(AX), Z31
+	VBROADCASTSS 196(AX), Z30
+
+grouped4F32AVX512_tile:
+	MOVQ (AX), CX
+	MOVQ 72(AX), DX
+	MOVQ 48(AX), BX
+	MOVQ 96(AX), SI
+	MOVQ 120(AX), DI
+
+grouped4F32AVX512_v1:
+	CMPQ    DI, $0x00000010
+	JL      grouped4F32AVX512_tail
+	VMOVUPS (SI), Z0
+	VMOVUPS Z0, Z1
+	VMOVUPS Z0, Z2
+	VMOVUPS Z0, Z3
+	MOVQ    136(AX), R8
+	MOVQ    24(AX), R9
+	MOVQ    BX, R10
+	MOVQ    120(AX), R11
+	SHLQ    $0x02, R11
+
+grouped4F32AVX512_v1_taps:
+	MOVQ    (R9), R12
+	VMOVUPS (CX)(R12*4), Z4
+	MOVQ    8(R9), R12
+	VMOVUPS (CX)(R12*4), Z5
+	MOVQ    16(R9), R12
+	VMOVUPS (CX)(R12*4), Z6
+	MOVQ    24(R9), R12
+	VMOVUPS (CX)(R12*4), Z7
+	MOVQ    160(AX), R12
+	MOVQ    184(AX), R13
+
+grouped4F32AVX512_v1_mix:
+	VMOVUPS     (R12), Z8
+	VMOVUPS     (R10), Z9
+	VPERMPS     Z4, Z8, Z10
+	VFMADD231PS Z10, Z9, Z0
+	VPERMPS     Z5, Z8, Z10
+	VFMADD231PS Z10, Z9, Z1
+	VPERMPS     Z6, Z8, Z10
+	VFMADD231PS Z10, Z9, Z2
+	VPERMPS     Z7, Z8, Z10
+	VFMADD231PS Z10, Z9, Z3
+	ADDQ        $0x00000040, R12
+	ADDQ        R11, R10
+	DECQ        R13
+	JNE         grouped4F32AVX512_v1_mix
+	ADDQ        $0x20, R9
+	DECQ        R8
+	JNE         grouped4F32AVX512_v1_taps
+	MOVQ        DX, R8
+	MOVQ        128(AX), R11
+	SHLQ        $0x02, R11
+	VMAXPS      Z0, Z31, Z0
+	VMINPS      Z0, Z30, Z0
+	VMOVUPS     Z0, (R8)
+	ADDQ        R11, R8
+	VMAXPS      Z1, Z31, Z1
+	VMINPS      Z1, Z30, Z1
+	VMOVUPS     Z1, (R8)
+	ADDQ        R11, R8
+	VMAXPS      Z2, Z31, Z2
+	VMINPS      Z2, Z30, Z2
+	VMOVUPS     Z2, (R8)
+	ADDQ        R11, R8
+	VMAXPS      Z3, Z31, Z3
+	VMINPS      Z3, Z30, Z3
+	VMOVUPS     Z3, (R8)
+	ADDQ        $0x00000040, CX
+	ADDQ        $0x00000040, DX
+	ADDQ        $0x00000040, BX
+	ADDQ        $0x00000040, SI
+	SUBQ        $0x00000010, DI
+	JMP         grouped4F32AVX512_v1
+
+grouped4F32AVX512_tail:
+	MOVQ 144(AX), CX
+	SHLQ $0x02, CX
+	ADDQ CX, (AX)
+	MOVQ 128(AX), CX
+	SHLQ $0x02, CX
+	ADDQ CX, 72(AX)
+	ADDQ CX, 72(AX)
+	ADDQ CX, 72(AX)
+	ADDQ CX, 72(AX)
+	DECQ 152(AX)
+	JNE  grouped4F32AVX512_tile
+	VZEROUPPER
+	RET
+
 // func depthwise1F32AVX2(d *byte)
 // Requires: AVX, FMA3
 TEXT ·depthwise1F32AVX2(SB), NOSPLIT, $0-8
 	MOVQ         d+0(FP), AX
-	VBROADCASTSS 160(AX), Y15
-	VBROADCASTSS 164(AX), Y14
+	VBROADCASTSS 192(AX), Y15
+	VBROADCASTSS 196(AX), Y14
 
 depthwise1F32AVX2_tile:
 	MOVQ (AX), CX
@@ -3168,12 +3496,79 @@ depthwise1F32AVX2_tail:
 	VZEROUPPER
 	RET
 
+// func grouped1F32AVX2(d *byte)
+// Requires: AVX, AVX2, FMA3
+TEXT ·grouped1F32AVX2(SB), NOSPLIT, $0-8
+	MOVQ         d+0(FP), AX
+	VBROADCASTSS 192(AX), Y15
+	VBROADCASTSS 196(AX), Y14
+
+grouped1F32AVX2_tile:
+	MOVQ (AX), CX
+	MOVQ 72(AX), DX
+	MOVQ 48(AX), BX
+	MOVQ 96(AX), SI
+	MOVQ 120(AX), DI
+
+grouped1F32AVX2_v1:
+	CMPQ    DI, $0x00000008
+	JL      grouped1F32AVX2_tail
+	VMOVUPS (SI), Y0
+	MOVQ    136(AX), R8
+	MOVQ    24(AX), R9
+	MOVQ    BX, R10
+	MOVQ    120(AX), R11
+	SHLQ    $0x02, R11
+
+grouped1F32AVX2_v1_taps:
+	MOVQ    (R9), R12
+	VMOVUPS (CX)(R12*4), Y1
+	MOVQ    160(AX), R12
+	MOVQ    184(AX), R13
+
+grouped1F32AVX2_v1_mix:
+	VMOVUPS     (R12), Y2
+	VMOVUPS     (R10), Y3
+	VPERMPS     Y1, Y2, Y4
+	VFMADD231PS Y4, Y3, Y0
+	ADDQ        $0x00000040, R12
+	ADDQ        R11, R10
+	DECQ        R13
+	JNE         grouped1F32AVX2_v1_mix
+	ADDQ        $0x20, R9
+	DECQ        R8
+	JNE         grouped1F32AVX2_v1_taps
+	MOVQ        DX, R8
+	MOVQ        128(AX), R11
+	SHLQ        $0x02, R11
+	VMAXPS      Y0, Y15, Y0
+	VMINPS      Y0, Y14, Y0
+	VMOVUPS     Y0, (R8)
+	ADDQ        $0x00000020, CX
+	ADDQ        $0x00000020, DX
+	ADDQ        $0x00000020, BX
+	ADDQ        $0x00000020, SI
+	SUBQ        $0x00000008, DI
+	JMP         grouped1F32AVX2_v1
+
+grouped1F32AVX2_tail:
+	MOVQ 144(AX), CX
+	SHLQ $0x02, CX
+	ADDQ CX, (AX)
+	MOVQ 128(AX), CX
+	SHLQ $0x02, CX
+	ADDQ CX, 72(AX)
+	DECQ 152(AX)
+	JNE  grouped1F32AVX2_tile
+	VZEROUPPER
+	RET
+
 // func depthwise2F32AVX2(d *byte)
 // Requires: AVX, FMA3
 TEXT ·depthwise2F32AVX2(SB), NOSPLIT, $0-8
 	MOVQ         d+0(FP), AX
-	VBROADCASTSS 160(AX), Y15
-	VBROADCASTSS 164(AX), Y14
+	VBROADCASTSS 192(AX), Y15
+	VBROADCASTSS 196(AX), Y14
 
 depthwise2F32AVX2_tile:
 	MOVQ (AX), CX
@@ -3282,12 +3677,89 @@ depthwise2F32AVX2_tail:
 	VZEROUPPER
 	RET
 
+// func grouped2F32AVX2(d *byte)
+// Requires: AVX, AVX2, FMA3
+TEXT ·grouped2F32AVX2(SB), NOSPLIT, $0-8
+	MOVQ         d+0(FP), AX
+	VBROADCASTSS 192(AX), Y15
+	VBROADCASTSS 196(AX), Y14
+
+grouped2F32AVX2_tile:
+	MOVQ (AX), CX
+	MOVQ 72(AX), DX
+	MOVQ 48(AX), BX
+	MOVQ 96(AX), SI
+	MOVQ 120(AX), DI
+
+grouped2F32AVX2_v1:
+	CMPQ    DI, $0x00000008
+	JL      grouped2F32AVX2_tail
+	VMOVUPS (SI), Y0
+	VMOVUPS Y0, Y1
+	MOVQ    136(AX), R8
+	MOVQ    24(AX), R9
+	MOVQ    BX, R10
+	MOVQ    120(AX), R11
+	SHLQ    $0x02, R11
+
+grouped2F32AVX2_v1_taps:
+	MOVQ    (R9), R12
+	VMOVUPS (CX)(R12*4), Y2
+	MOVQ    8(R9), R12
+	VMOVUPS (CX)(R12*4), Y3
+	MOVQ    160(AX), R12
+	MOVQ    184(AX), R13
+
+grouped2F32AVX2_v1_mix:
+	VMOVUPS     (R12), Y4
+	VMOVUPS     (R10), Y5
+	VPERMPS     Y2, Y4, Y6
+	VFMADD231PS Y6, Y5, Y0
+	VPERMPS     Y3, Y4, Y6
+	VFMADD231PS Y6, Y5, Y1
+	ADDQ        $0x00000040, R12
+	ADDQ        R11, R10
+	DECQ        R13
+	JNE         grouped2F32AVX2_v1_mix
+	ADDQ        $0x20, R9
+	DECQ        R8
+	JNE         grouped2F32AVX2_v1_taps
+	MOVQ        DX, R8
+	MOVQ        128(AX), R11
+	SHLQ        $0x02, R11
+	VMAXPS      Y0, Y15, Y0
+	VMINPS      Y0, Y14, Y0
+	VMOVUPS     Y0, (R8)
+	ADDQ        R11, R8
+	VMAXPS      Y1, Y15, Y1
+	VMINPS      Y1, Y14, Y1
+	VMOVUPS     Y1, (R8)
+	ADDQ        $0x00000020, CX
+	ADDQ        $0x00000020, DX
+	ADDQ        $0x00000020, BX
+	ADDQ        $0x00000020, SI
+	SUBQ        $0x00000008, DI
+	JMP         grouped2F32AVX2_v1
+
+grouped2F32AVX2_tail:
+	MOVQ 144(AX), CX
+	SHLQ $0x02, CX
+	ADDQ CX, (AX)
+	MOVQ 128(AX), CX
+	SHLQ $0x02, CX
+	ADDQ CX, 72(AX)
+	ADDQ CX, 72(AX)
+	DECQ 152(AX)
+	JNE  grouped2F32AVX2_tile
+	VZEROUPPER
+	RET
+
 // func depthwise3F32AVX2(d *byte)
 // Requires: AVX, FMA3
 TEXT ·depthwise3F32AVX2(SB), NOSPLIT, $0-8
 	MOVQ         d+0(FP), AX
-	VBROADCASTSS 160(AX), Y15
-	VBROADCASTSS 164(AX), Y14
+	VBROADCASTSS 192(AX), Y15
+	VBROADCASTSS 196(AX), Y14
 
 depthwise3F32AVX2_tile:
 	MOVQ (AX), CX
@@ -3416,12 +3888,99 @@ depthwise3F32AVX2_tail:
 	VZEROUPPER
 	RET
 
+// func grouped3F32AVX2(d *byte)
+// Requires: AVX, AVX2, FMA3
+TEXT ·grouped3F32AVX2(SB), NOSPLIT, $0-8
+	MOVQ         d+0(FP), AX
+	VBROADCASTSS 192(AX), Y15
+	VBROADCASTSS 196(AX), Y14
+
+grouped3F32AVX2_tile:
+	MOVQ (AX), CX
+	MOVQ 72(AX), DX
+	MOVQ 48(AX), BX
+	MOVQ 96(AX), SI
+	MOVQ 120(AX), DI
+
+grouped3F32AVX2_v1:
+	CMPQ    DI, $0x00000008
+	JL      grouped3F32AVX2_tail
+	VMOVUPS (SI), Y0
+	VMOVUPS Y0, Y1
+	VMOVUPS Y0, Y2
+	MOVQ    136(AX), R8
+	MOVQ    24(AX), R9
+	MOVQ    BX, R10
+	MOVQ    120(AX), R11
+	SHLQ    $0x02, R11
+
+grouped3F32AVX2_v1_taps:
+	MOVQ    (R9), R12
+	VMOVUPS (CX)(R12*4), Y3
+	MOVQ    8(R9), R12
+	VMOVUPS (CX)(R12*4), Y4
+	MOVQ    16(R9), R12
+	VMOVUPS (CX)(R12*4), Y5
+	MOVQ    160(AX), R12
+	MOVQ    184(AX), R13
+
+grouped3F32AVX2_v1_mix:
+	VMOVUPS     (R12), Y6
+	VMOVUPS     (R10), Y7
+	VPERMPS     Y3, Y6, Y8
+	VFMADD231PS Y8, Y7, Y0
+	VPERMPS     Y4, Y6, Y8
+	VFMADD231PS Y8, Y7, Y1
+	VPERMPS     Y5, Y6, Y8
+	VFMADD231PS Y8, Y7, Y2
+	ADDQ        $0x00000040, R12
+	ADDQ        R11, R10
+	DECQ        R13
+	JNE         grouped3F32AVX2_v1_mix
+	ADDQ        $0x20, R9
+	DECQ        R8
+	JNE         grouped3F32AVX2_v1_taps
+	MOVQ        DX, R8
+	MOVQ        128(AX), R11
+	SHLQ        $0x02, R11
+	VMAXPS      Y0, Y15, Y0
+	VMINPS      Y0, Y14, Y0
+	VMOVUPS     Y0, (R8)
+	ADDQ        R11, R8
+	VMAXPS      Y1, Y15, Y1
+	VMINPS      Y1, Y14, Y1
+	VMOVUPS     Y1, (R8)
+	ADDQ        R11, R8
+	VMAXPS      Y2, Y15, Y2
+	VMINPS      Y2, Y14, Y2
+	VMOVUPS     Y2, (R8)
+	ADDQ        $0x00000020, CX
+	ADDQ        $0x00000020, DX
+	ADDQ        $0x00000020, BX
+	ADDQ        $0x00000020, SI
+	SUBQ        $0x00000008, DI
+	JMP         grouped3F32AVX2_v1
+
+grouped3F32AVX2_tail:
+	MOVQ 144(AX), CX
+	SHLQ $0x02, CX
+	ADDQ CX, (AX)
+	MOVQ 128(AX), CX
+	SHLQ $0x02, CX
+	ADDQ CX, 72(AX)
+	ADDQ CX, 72(AX)
+	ADDQ CX, 72(AX)
+	DECQ 152(AX)
+	JNE  grouped3F32AVX2_tile
+	VZEROUPPER
+	RET
+
 // func depthwise4F32AVX2(d *byte)
 // Requires: AVX, FMA3
 TEXT ·depthwise4F32AVX2(SB), NOSPLIT, $0-8
 	MOVQ         d+0(FP), AX
-	VBROADCASTSS 160(AX), Y15
-	VBROADCASTSS 164(AX), Y14
+	VBROADCASTSS 192(AX), Y15
+	VBROADCASTSS 196(AX), Y14
 
 depthwise4F32AVX2_tile:
 	MOVQ (AX), CX
@@ -3567,6 +4126,103 @@ depthwise4F32AVX2_tail:
 	ADDQ CX, 72(AX)
 	DECQ 152(AX)
 	JNE  depthwise4F32AVX2_tile
+	VZEROUPPER
+	RET
+
+// func grouped4F32AVX2(d *byte)
+// Requires: AVX, AVX2, FMA3
+TEXT ·grouped4F32AVX2(SB), NOSPLIT, $0-8
+	MOVQ         d+0(FP), AX
+	VBROADCASTSS 192(AX), Y15
+	VBROADCASTSS 196(AX), Y14
+
+grouped4F32AVX2_tile:
+	MOVQ (AX), CX
+	MOVQ 72(AX), DX
+	MOVQ 48(AX), BX
+	MOVQ 96(AX), SI
+	MOVQ 120(AX), DI
+
+grouped4F32AVX2_v1:
+	CMPQ    DI, $0x00000008
+	JL      grouped4F32AVX2_tail
+	VMOVUPS (SI), Y0
+	VMOVUPS Y0, Y1
+	VMOVUPS Y0, Y2
+	VMOVUPS Y0, Y3
+	MOVQ    136(AX), R8
+	MOVQ    24(AX), R9
+	MOVQ    BX, R10
+	MOVQ    120(AX), R11
+	SHLQ    $0x02, R11
+
+grouped4F32AVX2_v1_taps:
+	MOVQ    (R9), R12
+	VMOVUPS (CX)(R12*4), Y4
+	MOVQ    8(R9), R12
+	VMOVUPS (CX)(R12*4), Y5
+	MOVQ    16(R9), R12
+	VMOVUPS (CX)(R12*4), Y6
+	MOVQ    24(R9), R12
+	VMOVUPS (CX)(R12*4), Y7
+	MOVQ    160(AX), R12
+	MOVQ    184(AX), R13
+
+grouped4F32AVX2_v1_mix:
+	VMOVUPS     (R12), Y8
+	VMOVUPS     (R10), Y9
+	VPERMPS     Y4, Y8, Y10
+	VFMADD231PS Y10, Y9, Y0
+	VPERMPS     Y5, Y8, Y10
+	VFMADD231PS Y10, Y9, Y1
+	VPERMPS     Y6, Y8, Y10
+	VFMADD231PS Y10, Y9, Y2
+	VPERMPS     Y7, Y8, Y10
+	VFMADD231PS Y10, Y9, Y3
+	ADDQ        $0x00000040, R12
+	ADDQ        R11, R10
+	DECQ        R13
+	JNE         grouped4F32AVX2_v1_mix
+	ADDQ        $0x20, R9
+	DECQ        R8
+	JNE         grouped4F32AVX2_v1_taps
+	MOVQ        DX, R8
+	MOVQ        128(AX), R11
+	SHLQ        $0x02, R11
+	VMAXPS      Y0, Y15, Y0
+	VMINPS      Y0, Y14, Y0
+	VMOVUPS     Y0, (R8)
+	ADDQ        R11, R8
+	VMAXPS      Y1, Y15, Y1
+	VMINPS      Y1, Y14, Y1
+	VMOVUPS     Y1, (R8)
+	ADDQ        R11, R8
+	VMAXPS      Y2, Y15, Y2
+	VMINPS      Y2, Y14, Y2
+	VMOVUPS     Y2, (R8)
+	ADDQ        R11, R8
+	VMAXPS      Y3, Y15, Y3
+	VMINPS      Y3, Y14, Y3
+	VMOVUPS     Y3, (R8)
+	ADDQ        $0x00000020, CX
+	ADDQ        $0x00000020, DX
+	ADDQ        $0x00000020, BX
+	ADDQ        $0x00000020, SI
+	SUBQ        $0x00000008, DI
+	JMP         grouped4F32AVX2_v1
+
+grouped4F32AVX2_tail:
+	MOVQ 144(AX), CX
+	SHLQ $0x02, CX
+	ADDQ CX, (AX)
+	MOVQ 128(AX), CX
+	SHLQ $0x02, CX
+	ADDQ CX, 72(AX)
+	ADDQ CX, 72(AX)
+	ADDQ CX, 72(AX)
+	ADDQ CX, 72(AX)
+	DECQ 152(AX)
+	JNE  grouped4F32AVX2_tile
 	VZEROUPPER
 	RET
 

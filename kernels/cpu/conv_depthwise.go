@@ -7,7 +7,8 @@ import (
 )
 
 // depthwise is a run of tiles: some columns of a row of the output each, all channels. The value of column i is the sum over the taps
-// t of w[t*channels:] * x[offsets[t*depthwiseColumns+i]:].
+// t of w[t*channels:] * x[offsets[t*depthwiseColumns+i]:]. With groups of several channels, as many in as out, a tap has as many rows
+// of w: row q is multiplied with channel q of each group.
 //
 // The assembly knows the order of the fields up to hi.
 type depthwise struct {
@@ -20,6 +21,8 @@ type depthwise struct {
 	taps     int
 	advance  int // of x from tile to tile
 	tiles    int
+	permute  []int32 // for each channel of a group, the lanes of a vector it is spread from
+	group    int     // channels of a group
 	lo, hi   float32
 	columns  int
 	table    []int     // where offsets begin
@@ -57,9 +60,17 @@ func (d *depthwise) portable(first int) {
 					src = d.x[at+tile*d.advance:]
 				}
 				src = src[first:][:len(dst)]
-				f := d.w[t*d.channels+first:][:len(dst)]
-				for j, v := range src {
-					dst[j] += v * f[j]
+				for q := range d.group {
+					f := d.w[(t*d.group+q)*d.channels+first:][:len(dst)]
+					if d.group == 1 {
+						for j, v := range src {
+							dst[j] += v * f[j]
+						}
+						continue
+					}
+					for j := range dst {
+						dst[j] += src[j/d.group*d.group+q] * f[j]
+					}
 				}
 			}
 			for j, v := range dst {
@@ -89,11 +100,13 @@ type depthwiseConv struct {
 	lanes   int
 }
 
-// depthwiseNHWC convolves each channel with its own filter.
+// depthwiseNHWC convolves each channel, or each group of few, with its own filters.
 func depthwiseNHWC(p *pool.Pool, c *Conv, pw *PackedConv, x, out []float32, ep *Epilogue) {
+	group := c.In / c.Groups
 	w := &depthwiseConv{c: c, pw: pw, windows: c.windows(c.In, false), x: x, out: out, ep: ep, outside: distance(x, pw.zeros)}
 	w.bias, w.lo, w.hi, w.rest = ep.biasAndClamp(pw.zeros)
-	w.kernels, w.lanes = depthwiseKernels()
+	w.kernels, w.lanes = depthwiseKernels(group > 1)
+	permute := permutation(group)
 	stride, span := c.Stride[2], (c.Kernel[2]-1)*c.Dilation[2]
 	w.inner[0] = min(c.OutSize[2], (c.Pad[2]+stride-1)/stride)
 	w.inner[1] = max(w.inner[0], min(c.OutSize[2], (c.Size[2]-1-span+c.Pad[2]+stride)/stride))
@@ -101,12 +114,23 @@ func depthwiseNHWC(p *pool.Pool, c *Conv, pw *PackedConv, x, out []float32, ep *
 		w.inner[1] = w.inner[0]
 	}
 	row := c.OutSize[2] * c.Out
-	p.ParallelFor(c.N*c.OutSize[0]*c.OutSize[1], max(1, 1<<18/(row*volume(c.Kernel))), func(lo, hi int) {
-		d := depthwise{channels: c.Out, step: c.Out, bias: w.bias, lo: w.lo, hi: w.hi, zeros: pw.zeros, outside: w.outside}
+	p.ParallelFor(c.N*c.OutSize[0]*c.OutSize[1], max(1, 1<<18/(row*volume(c.Kernel)*group)), func(lo, hi int) {
+		d := depthwise{channels: c.Out, group: group, permute: permute, step: c.Out, bias: w.bias, lo: w.lo, hi: w.hi, zeros: pw.zeros, outside: w.outside}
 		for t := lo; t < hi; t++ {
 			w.row(&d, t)
 		}
 	})
+}
+
+// permutation lists for each channel q of a group which lane of sixteen each lane is taken from: channel q of its group.
+func permutation(group int) []int32 {
+	p := make([]int32, 0, 16*group)
+	for q := range group {
+		for l := range 16 {
+			p = append(p, int32(l/group*group+q))
+		}
+	}
+	return p
 }
 
 // row computes row t of the output.
@@ -155,7 +179,7 @@ func (w *depthwiseConv) tiles(d *depthwise, t, x, columns, n int) {
 	d.offsets, d.w, d.taps = d.table, w.pw.depthwise, len(w.windows.taps)
 	if c.Kernel[0] == 1 && first < last { // rows of taps outside are left out
 		d.offsets = d.table[first*c.Kernel[2]*depthwiseColumns:]
-		d.w = d.w[first*c.Kernel[2]*c.Out:]
+		d.w = d.w[first*c.Kernel[2]*d.group*c.Out:]
 		d.taps = (last - first) * c.Kernel[2]
 	}
 	d.x, d.dst, d.columns, d.tiles, d.advance = w.x, w.out[i*c.Out:], columns, n, columns*c.Stride[2]*c.In

@@ -11,21 +11,33 @@ import (
 type PackedConv struct {
 	set       *tileSet[float32]
 	groups    [][]float32 // packed [kernel * In/Groups, Out/Groups] for each group
-	depthwise []float32   // [kernel, Out]
+	depthwise []float32   // [kernel, In/Groups, Out]
 	winograd  *winogradWeight
 	zeros     []float32 // what taps beyond the input's edge read
 }
 
-// depthwise reports one input and one output channel for each group.
-func (c *Conv) depthwise() bool { return c.In == c.Groups && c.Out == c.Groups && c.Groups > 1 }
+// depthwise reports groups of one channel in and out, or of so few that vectors are better filled with channels of several groups.
+func (c *Conv) depthwise() bool {
+	if c.Groups == 1 || c.In != c.Out {
+		return false
+	}
+	group := c.In / c.Groups
+	return group == 1 || group == 2 || group == 4 || group == 8
+}
 
 // PackConv packs w, a contiguous weight [Out, In/Groups, Kernel...], for the convolution c. The result serves any N, Size and OutSize; those
 // of c decide which algorithm is faster. w must not change as long as the result is used.
 func PackConv(c *Conv, w []float32) *PackedConv {
 	taps, inG, outG := volume(c.Kernel), c.In/c.Groups, c.Out/c.Groups
 	if c.depthwise() {
-		pw := &PackedConv{depthwise: make([]float32, taps*c.Out), zeros: make([]float32, c.In)}
-		TransposeF32(pw.depthwise, w, c.Out, taps, c.Out, taps)
+		pw := &PackedConv{depthwise: make([]float32, taps*inG*c.Out), zeros: make([]float32, c.In)}
+		for o := range c.Out { // [Out, In/Groups, kernel] becomes [kernel, In/Groups, Out]
+			for q := range inG {
+				for t := range taps {
+					pw.depthwise[(t*inG+q)*c.Out+o] = w[(o*inG+q)*taps+t]
+				}
+			}
+		}
 		return pw
 	}
 	k := taps * inG

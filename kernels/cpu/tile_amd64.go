@@ -37,17 +37,23 @@ var (
 	}
 )
 
-// The depthwise kernels by columns.
+// The depthwise kernels by columns, and those for groups of several channels.
 var (
 	depthwiseAVX512 = []tileFunc{depthwise1F32AVX512, depthwise2F32AVX512, depthwise3F32AVX512, depthwise4F32AVX512}
 	depthwiseAVX2   = []tileFunc{depthwise1F32AVX2, depthwise2F32AVX2, depthwise3F32AVX2, depthwise4F32AVX2}
+	groupedAVX512   = []tileFunc{grouped1F32AVX512, grouped2F32AVX512, grouped3F32AVX512, grouped4F32AVX512}
+	groupedAVX2     = []tileFunc{grouped1F32AVX2, grouped2F32AVX2, grouped3F32AVX2, grouped4F32AVX2}
 )
 
 // depthwiseKernels are those that the CPU's features choose, and of how many channels they compute multiples.
-func depthwiseKernels() (kernels []tileFunc, lanes int) {
+func depthwiseKernels(grouped bool) (kernels []tileFunc, lanes int) {
 	switch {
+	case hasAVX512 && grouped:
+		return groupedAVX512, 16
 	case hasAVX512:
 		return depthwiseAVX512, 1
+	case hasAVX2 && grouped:
+		return groupedAVX2, 8
 	case hasAVX2:
 		return depthwiseAVX2, 8
 	}

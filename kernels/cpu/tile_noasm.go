@@ -9,6 +9,6 @@ var (
 
 func levelOf() int { return 0 }
 
-func depthwiseKernels() (kernels []tileFunc, lanes int) { return nil, 0 }
+func depthwiseKernels(bool) (kernels []tileFunc, lanes int) { return nil, 0 }
 
 func winogradKernelsOf() (winogradKernels, bool) { return winogradKernels{}, false }

@@ -29,40 +29,80 @@ func winogradOutF32AVX2(t *byte)
 //go:noescape
 func depthwise1F32AVX512(d *byte)
 
+// grouped1F32AVX512 is depthwise.run for 1 columns and groups of several channels.
+//
+//go:noescape
+func grouped1F32AVX512(d *byte)
+
 // depthwise2F32AVX512 is depthwise.run for 2 columns.
 //
 //go:noescape
 func depthwise2F32AVX512(d *byte)
+
+// grouped2F32AVX512 is depthwise.run for 2 columns and groups of several channels.
+//
+//go:noescape
+func grouped2F32AVX512(d *byte)
 
 // depthwise3F32AVX512 is depthwise.run for 3 columns.
 //
 //go:noescape
 func depthwise3F32AVX512(d *byte)
 
+// grouped3F32AVX512 is depthwise.run for 3 columns and groups of several channels.
+//
+//go:noescape
+func grouped3F32AVX512(d *byte)
+
 // depthwise4F32AVX512 is depthwise.run for 4 columns.
 //
 //go:noescape
 func depthwise4F32AVX512(d *byte)
+
+// grouped4F32AVX512 is depthwise.run for 4 columns and groups of several channels.
+//
+//go:noescape
+func grouped4F32AVX512(d *byte)
 
 // depthwise1F32AVX2 is depthwise.run for 1 columns.
 //
 //go:noescape
 func depthwise1F32AVX2(d *byte)
 
+// grouped1F32AVX2 is depthwise.run for 1 columns and groups of several channels.
+//
+//go:noescape
+func grouped1F32AVX2(d *byte)
+
 // depthwise2F32AVX2 is depthwise.run for 2 columns.
 //
 //go:noescape
 func depthwise2F32AVX2(d *byte)
+
+// grouped2F32AVX2 is depthwise.run for 2 columns and groups of several channels.
+//
+//go:noescape
+func grouped2F32AVX2(d *byte)
 
 // depthwise3F32AVX2 is depthwise.run for 3 columns.
 //
 //go:noescape
 func depthwise3F32AVX2(d *byte)
 
+// grouped3F32AVX2 is depthwise.run for 3 columns and groups of several channels.
+//
+//go:noescape
+func grouped3F32AVX2(d *byte)
+
 // depthwise4F32AVX2 is depthwise.run for 4 columns.
 //
 //go:noescape
 func depthwise4F32AVX2(d *byte)
+
+// grouped4F32AVX2 is depthwise.run for 4 columns and groups of several channels.
+//
+//go:noescape
+func grouped4F32AVX2(d *byte)
 
 // everySecondF32AVX2 is dst[i] = src[2*i], n elements, a multiple of 8; reads src[2*n-1].
 //

@@ -20,8 +20,10 @@ const (
 	dwTaps     = 136
 	dwAdvance  = 144
 	dwTiles    = 152
-	dwLo       = 160
-	dwHi       = 164
+	dwPermute  = 160
+	dwGroup    = 184
+	dwLo       = 192
+	dwHi       = 196
 )
 
 // depthwiseColumns is how many columns of the output one tile has at most.
@@ -35,21 +37,27 @@ func depthwise() {
 		}
 		for h := 1; h <= depthwiseColumns; h++ {
 			(&depthwiseKernel{tileISA: s, h: h, name: fmt.Sprintf("depthwise%d%s", h, s.name)}).emit()
+			(&depthwiseKernel{tileISA: s, h: h, name: fmt.Sprintf("grouped%d%s", h, s.name), grouped: true}).emit()
 		}
 	}
 }
 
 type depthwiseKernel struct {
 	*tileISA
-	h    int
-	name string
+	h       int
+	name    string
+	grouped bool // channels of a group are mixed
 
 	args, x, dst, w, bias, left GPVirtual
 	lo, hi                      VecPhysical
 }
 
 func (k *depthwiseKernel) emit() {
-	function(k.name, "func(d *byte)", fmt.Sprintf("is depthwise.run for %d columns.", k.h))
+	doc := fmt.Sprintf("is depthwise.run for %d columns.", k.h)
+	if k.grouped {
+		doc = fmt.Sprintf("is depthwise.run for %d columns and groups of several channels.", k.h)
+	}
+	function(k.name, "func(d *byte)", doc)
 	k.args, k.x, k.dst, k.w, k.bias, k.left = GP64(), GP64(), GP64(), GP64(), GP64(), GP64()
 	Load(Param("d"), k.args)
 	last := 1 << 5
@@ -67,7 +75,9 @@ func (k *depthwiseKernel) emit() {
 	MOVQ(Mem{Base: k.args, Disp: dwChannels}, k.left)
 	lanes := k.bytes / k.size
 	widths := []int{4, 2, 1}
-	if !k.masked {
+	if k.grouped {
+		widths = []int{1}
+	} else if !k.masked {
 		widths = []int{2, 1}
 	}
 	for i, v := range widths {
@@ -87,7 +97,7 @@ func (k *depthwiseKernel) emit() {
 		JMP(LabelRef(label))
 	}
 	Label(k.name + "_tail")
-	if k.masked { // the others leave channels beyond whole vectors to portable code
+	if k.masked && !k.grouped { // the others leave channels beyond whole vectors to portable code
 		TESTQ(k.left, k.left)
 		JE(LabelRef(k.name + "_next"))
 		all := GP64()
@@ -136,6 +146,20 @@ func (k *depthwiseKernel) block(label string, v int, mask Op) {
 	MOVQ(Mem{Base: k.args, Disp: dwChannels}, step)
 	SHLQ(Imm(2), step)
 	Label(label + "_taps")
+	if k.grouped {
+		k.mix(label, table, w, step, sum)
+	} else {
+		k.multiply(v, table, w, mask, sum, f, load)
+		ADDQ(step, w)
+	}
+	ADDQ(Imm(8*depthwiseColumns), table)
+	DECQ(taps)
+	JNE(LabelRef(label + "_taps"))
+	k.store(v, step, mask, sum)
+}
+
+// multiply adds the products of one tap.
+func (k *depthwiseKernel) multiply(v int, table, w Register, mask Op, sum func(i, j int) VecPhysical, f func(j int) VecPhysical, load func(m Mem, r VecPhysical)) {
 	for j := range v {
 		load(Mem{Base: w, Disp: j * k.bytes}, f(j))
 	}
@@ -151,10 +175,34 @@ func (k *depthwiseKernel) block(label string, v int, mask Op) {
 			}
 		}
 	}
+}
+
+// mix adds the products of one tap with all channels of a group: each is spread over the group's lanes in turn.
+func (k *depthwiseKernel) mix(label string, table, w, step Register, sum func(i, j int) VecPhysical) {
+	x := func(i int) VecPhysical { return k.vector(k.h + i) }
+	lanes, f, spread := k.vector(2*k.h), k.vector(2*k.h+1), k.vector(2*k.h+2)
+	at, permute, left := GP64(), GP64(), GP64()
+	for i := range k.h {
+		MOVQ(Mem{Base: table, Disp: 8 * i}, at)
+		k.load(Mem{Base: k.x, Index: at, Scale: 4}, x(i))
+	}
+	MOVQ(Mem{Base: k.args, Disp: dwPermute}, permute)
+	MOVQ(Mem{Base: k.args, Disp: dwGroup}, left)
+	Label(label + "_mix")
+	k.load(Mem{Base: permute}, lanes)
+	k.load(Mem{Base: w}, f)
+	for i := range k.h {
+		VPERMPS(x(i), lanes, spread)
+		k.fma(spread, f, sum(i, 0))
+	}
+	ADDQ(U32(64), permute) // rows of sixteen
 	ADDQ(step, w)
-	ADDQ(Imm(8*depthwiseColumns), table)
-	DECQ(taps)
-	JNE(LabelRef(label + "_taps"))
+	DECQ(left)
+	JNE(LabelRef(label + "_mix"))
+}
+
+// store clamps the sums and stores them.
+func (k *depthwiseKernel) store(v int, step Register, mask Op, sum func(i, j int) VecPhysical) {
 	p := GP64()
 	MOVQ(k.dst, p)
 	MOVQ(Mem{Base: k.args, Disp: dwStep}, step)
