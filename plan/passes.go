@@ -37,6 +37,7 @@ func init() {
 		{Name: "dead-formulas", Doc: "drops what the recognized operators no longer need", run: (*graph).dropDead,
 			After: map[string]string{"activations": "it leaves the parts of formulas", "rms-norm": "it leaves the parts of formulas",
 				"shared-heads": "it leaves the repeated keys and values"}},
+		{Name: "recurrent", Doc: "constant weights of recurrent layers are packed", run: (*graph).packRecurrent},
 		{Name: "convolution", Doc: "convolutions with constant weights become the planner's own, with channels last", run: (*graph).lowerConvolutions},
 		{Name: "pooling", Doc: "poolings with channels last and means over rows become the planner's own", run: (*graph).lowerPooling},
 		{Name: "linear", Doc: "products with constant matrices become the planner's own", run: (*graph).lowerLinear},
