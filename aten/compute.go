@@ -84,6 +84,11 @@ type number interface {
 
 // loadRow reads n elements of dt at src, step elements apart, into dst of the given kind.
 func loadRow(dst unsafe.Pointer, k Kind, src unsafe.Pointer, dt tensor.DType, step int64, n int) {
+	if step == 1 && k != KBool && k.native(dt) {
+		size := n * kindSize[k]
+		copy(unsafe.Slice((*byte)(dst), size), unsafe.Slice((*byte)(src), size))
+		return
+	}
 	switch dt {
 	case tensor.Bool:
 		loadBool(dst, k, src, step, n)
@@ -265,6 +270,11 @@ func loadComplex[S complex64 | complex128](dst unsafe.Pointer, k Kind, src unsaf
 // storeRow writes n elements of kind k at src to dst of dtype dt, step elements apart. The kind is the one of dt, or KBool
 // for any dtype, or one that casts exactly as PyTorch's copy does (see [Copy] for float to integer).
 func storeRow(dst unsafe.Pointer, dt tensor.DType, step int64, src unsafe.Pointer, k Kind, n int) {
+	if step == 1 && k != KBool && k.native(dt) {
+		size := n * kindSize[k]
+		copy(unsafe.Slice((*byte)(dst), size), unsafe.Slice((*byte)(src), size))
+		return
+	}
 	switch k {
 	case KBool:
 		storeNum[uint8](dst, dt, step, src, n)

@@ -153,6 +153,8 @@ func powBody(a *Args) *Body {
 	switch a.Scalar(1).Float64() {
 	case 2:
 		return body1("square", x, cpu.SquareF32)
+	case 3:
+		return body1("cube", x, cpu.CubeF32)
 	case 0.5:
 		return body1("sqrt", x, cpu.SqrtF32)
 	case -0.5:

@@ -222,6 +222,10 @@ func copySame(p *pool.Pool, dst, src *tensor.Tensor) {
 		copy(unsafe.Slice((*byte)(d), it.N*size), unsafe.Slice((*byte)(s), it.N*size))
 		return
 	}
+	if t := it.transposed(); t > 0 {
+		copyTransposed(p, it, t, d, s, int(size))
+		return
+	}
 	row := func(off []int64, n int64) {
 		copyRow(unsafe.Add(d, off[0]*size), it.Strides[0][0], unsafe.Add(s, off[1]*size), it.Strides[1][0], n, size)
 	}

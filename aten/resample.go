@@ -4,6 +4,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/pt2go/pt2/kernels/cpu"
 	"github.com/pt2go/pt2/symbolic"
 	"github.com/pt2go/pt2/tensor"
 )
@@ -169,9 +170,13 @@ func resample(k *Kernel, n int, size []int64, align bool, sc []float64, f taps) 
 	if x.DType() == tensor.Float64 {
 		dt = tensor.Float64
 	}
-	cur := k.as(x, dt)
+	// The dimensions in memory: [N, C, spatial...] or [N, spatial..., C].
+	cur, at0, channels := k.as(x, dt), 2, false
+	if x.Dim() == n+2 && channelsInside(x) && channelsInside(out) {
+		cur, at0, channels = channelsLastView(x), 1, true
+	}
 	for d := range n {
-		in, o := cur.Sizes()[2+d], size[d]
+		in, o := cur.Sizes()[at0+d], size[d]
 		scale := float64(in) / float64(o)
 		if sc[d] > 0 {
 			scale = sc[d]
@@ -185,23 +190,38 @@ func resample(k *Kernel, n int, size []int64, align bool, sc []float64, f taps) 
 			at[i], w[i] = f(i, in, o, scale, align)
 		}
 		sizes := append([]int64{}, cur.Sizes()...)
-		sizes[2+d] = o
+		sizes[at0+d] = o
 		next := tensor.New(dt, sizes...)
 		inner := int64(1)
-		for _, s := range sizes[3+d:] {
+		for _, s := range sizes[at0+d+1:] {
 			inner *= s
 		}
 		if dt == tensor.Float64 {
-			resampleDim(k, tensor.Contiguous[float64](cur), tensor.Contiguous[float64](next), in, o, inner, at, w)
+			resampleDim(k, tensor.Contiguous[float64](cur), tensor.Contiguous[float64](next), in, o, inner, at, w, addTo64)
 		} else {
-			resampleDim(k, tensor.Contiguous[float32](cur), tensor.Contiguous[float32](next), in, o, inner, at, w)
+			resampleDim(k, tensor.Contiguous[float32](cur), tensor.Contiguous[float32](next), in, o, inner, at, w, cpu.AxpyF32)
 		}
 		cur = next
+	}
+	if channels {
+		out = channelsLastView(out)
 	}
 	Copy(k.Pool, out, cur)
 }
 
-func resampleDim[T float32 | float64](k *Kernel, x, y []T, in, out, inner int64, at [][]int64, w [][]float64) {
+// channelsLastView is t [N, C, spatial...] as [N, spatial..., C].
+func channelsLastView(t *tensor.Tensor) *tensor.Tensor {
+	turn := func(v []int64) []int64 { return append(append([]int64{v[0]}, v[2:]...), v[1]) }
+	return t.WithView(turn(t.Sizes()), turn(t.Strides()), t.Offset())
+}
+
+func addTo64(y, x []float64, s float64) {
+	for i, v := range x {
+		y[i] += s * v
+	}
+}
+
+func resampleDim[T float32 | float64](k *Kernel, x, y []T, in, out, inner int64, at [][]int64, w [][]float64, add func(y, x []T, s T)) {
 	outer := int64(len(y)) / (out * inner)
 	k.Pool.ParallelFor(int(outer), max(1, int(grain/(out*inner))), func(lo, hi int) {
 		for r := int64(lo); r < int64(hi); r++ {
@@ -215,8 +235,12 @@ func resampleDim[T float32 | float64](k *Kernel, x, y []T, in, out, inner int64,
 						copy(dst, src)
 						continue
 					}
-					for j, v := range src {
-						dst[j] += c * v
+					if inner < 8 {
+						for j, v := range src {
+							dst[j] += c * v
+						}
+					} else {
+						add(dst, src, c)
 					}
 				}
 			}

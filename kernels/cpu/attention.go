@@ -295,6 +295,8 @@ func (s *attentionWork) finish(i, b, h, l int) {
 func (m *Mask) apply(row []float32, b, h, l, s0 int) {
 	at := b*m.Batch + h*m.Head + l*m.Row + s0*m.Col
 	switch {
+	case m.Bool != nil && m.Col == 1:
+		hide(row, m.Bool[at:])
 	case m.Bool != nil:
 		for j := range row {
 			if m.Bool[at+j*m.Col] == 0 {
@@ -308,6 +310,24 @@ func (m *Mask) apply(row []float32, b, h, l, s0 int) {
 	default:
 		for j := range row {
 			row[j] += m.Add[at+j*m.Col]
+		}
+	}
+}
+
+// hide adds -Inf to x where keep is 0.
+func hide(x []float32, keep []uint8) {
+	n := 0
+	if full := len(x) &^ 15; hasAVX2 && full > 0 {
+		n = full
+		if hasAVX512 {
+			hideF32AVX512(&x[0], &keep[0], n)
+		} else {
+			hideF32AVX2(&x[0], &keep[0], n)
+		}
+	}
+	for j := n; j < len(x); j++ {
+		if keep[j] == 0 {
+			x[j] += float32(math.Inf(-1))
 		}
 	}
 }

@@ -177,6 +177,9 @@ func AbsF32(dst, x []float32) { rowAbs.run(dst, x) }
 // SquareF32 is x*x.
 func SquareF32(dst, x []float32) { MulF32(dst, x, x) }
 
+// CubeF32 is x*x*x.
+func CubeF32(dst, x []float32) { rowCube.run(dst, x) }
+
 // SqrtF32 is the square root, correctly rounded; NaN below zero.
 func SqrtF32(dst, x []float32) { rowSqrt.run(dst, x) }
 

@@ -1044,6 +1044,64 @@ DATA c7fffffff<>+56(SB)/4, $0x7fffffff
 DATA c7fffffff<>+60(SB)/4, $0x7fffffff
 GLOBL c7fffffff<>(SB), RODATA|NOPTR, $64
 
+// func cubeF32AVX2(dst *float32, x *float32, n int)
+// Requires: AVX
+TEXT ·cubeF32AVX2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+
+cube_many:
+	CMPQ    DX, $0x00000020
+	JL      cube_one
+	VMOVUPS (CX), Y0
+	VMULPS  Y0, Y0, Y1
+	VMULPS  Y0, Y1, Y0
+	VMOVUPS 32(CX), Y1
+	VMULPS  Y1, Y1, Y2
+	VMULPS  Y1, Y2, Y1
+	VMOVUPS 64(CX), Y2
+	VMULPS  Y2, Y2, Y3
+	VMULPS  Y2, Y3, Y2
+	VMOVUPS 96(CX), Y3
+	VMULPS  Y3, Y3, Y4
+	VMULPS  Y3, Y4, Y3
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS Y2, 64(AX)
+	VMOVUPS Y3, 96(AX)
+	ADDQ    $0x00000080, AX
+	ADDQ    $0x00000080, CX
+	SUBQ    $0x00000020, DX
+	JMP     cube_many
+
+cube_one:
+	CMPQ    DX, $0x00000008
+	JL      cube_tail
+	VMOVUPS (CX), Y0
+	VMULPS  Y0, Y0, Y1
+	VMULPS  Y0, Y1, Y0
+	VMOVUPS Y0, (AX)
+	ADDQ    $0x00000020, AX
+	ADDQ    $0x00000020, CX
+	SUBQ    $0x00000008, DX
+	JMP     cube_one
+
+cube_tail:
+	TESTQ      DX, DX
+	JE         cube_done
+	LEAQ       tailmask<>+32(SB), BX
+	NEGQ       DX
+	VMOVUPS    (BX)(DX*4), Y0
+	VMASKMOVPS (CX), Y0, Y1
+	VMULPS     Y1, Y1, Y2
+	VMULPS     Y1, Y2, Y1
+	VMASKMOVPS Y1, Y0, (AX)
+
+cube_done:
+	VZEROUPPER
+	RET
+
 // func sqrtF32AVX2(dst *float32, x *float32, n int)
 // Requires: AVX
 TEXT ·sqrtF32AVX2(SB), NOSPLIT, $0-24
@@ -5579,6 +5637,64 @@ abs_tail:
 	VMOVUPS   Z0, K1, (AX)
 
 abs_done:
+	VZEROUPPER
+	RET
+
+// func cubeF32AVX512(dst *float32, x *float32, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·cubeF32AVX512(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+
+cube_many:
+	CMPQ    DX, $0x00000040
+	JL      cube_one
+	VMOVUPS (CX), Z0
+	VMULPS  Z0, Z0, Z1
+	VMULPS  Z0, Z1, Z0
+	VMOVUPS 64(CX), Z1
+	VMULPS  Z1, Z1, Z2
+	VMULPS  Z1, Z2, Z1
+	VMOVUPS 128(CX), Z2
+	VMULPS  Z2, Z2, Z3
+	VMULPS  Z2, Z3, Z2
+	VMOVUPS 192(CX), Z3
+	VMULPS  Z3, Z3, Z4
+	VMULPS  Z3, Z4, Z3
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	VMOVUPS Z3, 192(AX)
+	ADDQ    $0x00000100, AX
+	ADDQ    $0x00000100, CX
+	SUBQ    $0x00000040, DX
+	JMP     cube_many
+
+cube_one:
+	CMPQ    DX, $0x00000010
+	JL      cube_tail
+	VMOVUPS (CX), Z0
+	VMULPS  Z0, Z0, Z1
+	VMULPS  Z0, Z1, Z0
+	VMOVUPS Z0, (AX)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, CX
+	SUBQ    $0x00000010, DX
+	JMP     cube_one
+
+cube_tail:
+	TESTQ     DX, DX
+	JE        cube_done
+	MOVQ      $-1, BX
+	BZHIQ     DX, BX, BX
+	KMOVQ     BX, K1
+	VMOVUPS.Z (CX), K1, Z0
+	VMULPS    Z0, Z0, Z1
+	VMULPS    Z0, Z1, Z0
+	VMOVUPS   Z0, K1, (AX)
+
+cube_done:
 	VZEROUPPER
 	RET
 

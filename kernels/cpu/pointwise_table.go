@@ -21,6 +21,7 @@ var (
 
 	rowNeg         = unaryRow{"neg", each(func(x float32) float32 { return -x }), negF32AVX2, negF32AVX512, 0}
 	rowAbs         = unaryRow{"abs", each64(math.Abs), absF32AVX2, absF32AVX512, 0}
+	rowCube        = unaryRow{"cube", each(func(x float32) float32 { return x * x * x }), cubeF32AVX2, cubeF32AVX512, 0}
 	rowSqrt        = unaryRow{"sqrt", each64(math.Sqrt), sqrtF32AVX2, sqrtF32AVX512, 0}
 	rowRsqrt       = unaryRow{"rsqrt", each(rsqrt), rsqrtF32AVX2, rsqrtF32AVX512, 0}
 	rowReLU        = unaryRow{"relu", each(relu), reluF32AVX2, reluF32AVX512, 0}
@@ -47,7 +48,7 @@ var (
 
 // The tables that tests and benchmarks range over.
 var (
-	unaryRows = []*unaryRow{&rowNeg, &rowAbs, &rowSqrt, &rowRsqrt, &rowReLU, &rowFloor, &rowCeil, &rowRound, &rowTrunc, &rowExp, &rowExpm1,
+	unaryRows = []*unaryRow{&rowNeg, &rowAbs, &rowCube, &rowSqrt, &rowRsqrt, &rowReLU, &rowFloor, &rowCeil, &rowRound, &rowTrunc, &rowExp, &rowExpm1,
 		&rowLog, &rowLog1p, &rowTanh, &rowSigmoid, &rowSiLU, &rowErf, &rowGELU, &rowGELUTanh, &rowSin, &rowCos, &rowHardSwish, &rowHardSigmoid, &rowMish}
 	binaryRows = []*binaryRow{&rowAdd, &rowSub, &rowMul, &rowDiv, &rowMaximum, &rowMinimum}
 	scalarRows = []*scalarRow{&rowAddScalar, &rowRSubScalar, &rowMulScalar, &rowDivScalar, &rowRDivScalar, &rowMaximumScalar, &rowMinimumScalar, &rowLeakyReLU}

@@ -70,6 +70,7 @@ var exact = map[string]func(x float64) float64{
 		}
 		return x
 	},
+	"cube":  func(x float64) float64 { return float64(float32(x)*float32(x)) * x },
 	"floor": math.Floor, "ceil": math.Ceil, "round": math.RoundToEven, "trunc": math.Trunc, "exp": math.Exp, "expm1": math.Expm1,
 	"log": math.Log, "log1p": math.Log1p, "tanh": math.Tanh, "sigmoid": sigmoid64, "erf": math.Erf, "gelu": gelu64, "gelu_tanh": geluTanh64,
 	"sin": math.Sin, "cos": math.Cos, "silu": func(x float64) float64 { return x / (1 + math.Exp(-x)) }, "mish": mish64,

@@ -889,6 +889,29 @@ DATA c0000007f<>+56(SB)/4, $0x0000007f
 DATA c0000007f<>+60(SB)/4, $0x0000007f
 GLOBL c0000007f<>(SB), RODATA|NOPTR, $64
 
+// func hideF32AVX2(x *float32, keep *uint8, n int)
+// Requires: AVX, AVX2
+TEXT ·hideF32AVX2(SB), NOSPLIT, $0-24
+	MOVQ    x+0(FP), AX
+	MOVQ    keep+8(FP), CX
+	MOVQ    n+16(FP), DX
+	VMOVUPS cff800000<>+0(SB), Y0
+	VPXOR   Y1, Y1, Y1
+
+loop:
+	VMOVUPS   (AX), Y2
+	VPMOVZXBD (CX), Y3
+	VPCMPEQD  Y1, Y3, Y3
+	VADDPS    Y0, Y2, Y4
+	VBLENDVPS Y3, Y4, Y2, Y2
+	VMOVUPS   Y2, (AX)
+	ADDQ      $0x20, AX
+	ADDQ      $0x08, CX
+	SUBQ      $0x08, DX
+	JNE       loop
+	VZEROUPPER
+	RET
+
 // func sumF32AVX512(x *float32, n int) float32
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE
 TEXT ·sumF32AVX512(SB), NOSPLIT, $0-20
@@ -1479,5 +1502,26 @@ expSum_done:
 	VMOVSHDUP     X1, X0
 	VADDPS        X0, X1, X1
 	MOVSS         X1, ret+32(FP)
+	VZEROUPPER
+	RET
+
+// func hideF32AVX512(x *float32, keep *uint8, n int)
+// Requires: AVX, AVX512F
+TEXT ·hideF32AVX512(SB), NOSPLIT, $0-24
+	MOVQ    x+0(FP), AX
+	MOVQ    keep+8(FP), CX
+	MOVQ    n+16(FP), DX
+	VMOVUPS cff800000<>+0(SB), Z0
+
+loop:
+	VMOVUPS   (AX), Z1
+	VPMOVZXBD (CX), Z2
+	VPTESTNMD Z2, Z2, K1
+	VADDPS    Z0, Z1, K1, Z1
+	VMOVUPS   Z1, (AX)
+	ADDQ      $0x40, AX
+	ADDQ      $0x10, CX
+	SUBQ      $0x10, DX
+	JNE       loop
 	VZEROUPPER
 	RET

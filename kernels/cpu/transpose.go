@@ -10,7 +10,20 @@ func TransposeF32(dst, x []float32, rows, cols, ldd, ldx int) {
 		}
 		return
 	}
-	Transpose(dst, x, rows, cols, ldd, ldx)
+	if !hasAVX2 || rows < 8 || cols < 8 {
+		Transpose(dst, x, rows, cols, ldd, ldx)
+		return
+	}
+	r8, c8 := rows&^7, cols&^7
+	for j := 0; j < c8; j += 8 { // whole lines of dst, eight at a time
+		transpose8F32AVX2(&dst[j*ldd], &x[j], r8, ldd, ldx)
+	}
+	if c8 < cols {
+		Transpose(dst[c8*ldd:], x[c8:], rows, cols-c8, ldd, ldx)
+	}
+	if r8 < rows {
+		Transpose(dst[r8:], x[r8*ldx:], rows-r8, c8, ldd, ldx)
+	}
 }
 
 // Transpose is TransposeF32 for any element: dst[j*ldd+i] = x[i*ldx+j], tile by tile so that both sides stay in the cache.

@@ -99,7 +99,7 @@ func TestResize2d(t *testing.T) {
 var bilinear = []float64{0, 0.4, 1, 1.6, 2, 0.75, 1.15, 1.75, 2.35, 2.75, 2.25, 2.65, 3.25, 3.85, 4.25, 3, 3.4, 4, 4.6, 5}
 
 func TestTranspose(t *testing.T) {
-	for _, d := range [][2]int{{0, 3}, {1, 1}, {16, 16}, {17, 33}, {5, 40}} {
+	for _, d := range [][2]int{{0, 3}, {1, 1}, {16, 16}, {17, 33}, {5, 40}, {8, 8}, {9, 64}, {70, 31}} {
 		rows, cols := d[0], d[1]
 		ldx, ldd := cols+2, rows+3
 		x, got := randoms(rand.New(rand.NewSource(1)), rows*ldx), make([]float32, cols*ldd)

@@ -23,3 +23,8 @@ func bagSumF32AVX512(dst *float32, table *float32, idx *int64, n int, avail int,
 //
 //go:noescape
 func bagWeightedSumF32AVX512(dst *float32, table *float32, idx *int64, scale *float32, n int, avail int, d int)
+
+// transpose8F32AVX2 is dst[j*ldd+i] = x[i*ldx+j] for i < rows, a multiple of 8, and j < 8.
+//
+//go:noescape
+func transpose8F32AVX2(dst *float32, x *float32, rows int, ldd int, ldx int)

@@ -9,4 +9,5 @@ var (
 	bagWeightedSumF32AVX2   func(dst, table *float32, idx *int64, scale *float32, n, avail, d int)
 	bagSumF32AVX512         func(dst, table *float32, idx *int64, n, avail, d int)
 	bagWeightedSumF32AVX512 func(dst, table *float32, idx *int64, scale *float32, n, avail, d int)
+	transpose8F32AVX2       func(dst, x *float32, rows, ldd, ldx int)
 )

@@ -84,6 +84,11 @@ func negF32AVX2(dst *float32, x *float32, n int)
 //go:noescape
 func absF32AVX2(dst *float32, x *float32, n int)
 
+// cubeF32AVX2 is x * x * x.
+//
+//go:noescape
+func cubeF32AVX2(dst *float32, x *float32, n int)
+
 // sqrtF32AVX2 is the square root.
 //
 //go:noescape
@@ -283,6 +288,11 @@ func negF32AVX512(dst *float32, x *float32, n int)
 //
 //go:noescape
 func absF32AVX512(dst *float32, x *float32, n int)
+
+// cubeF32AVX512 is x * x * x.
+//
+//go:noescape
+func cubeF32AVX512(dst *float32, x *float32, n int)
 
 // sqrtF32AVX512 is the square root.
 //

@@ -39,6 +39,11 @@ func minF32AVX2(x *float32, n int) float32
 //go:noescape
 func expSumF32AVX2(dst *float32, x *float32, shift float32, n int) float32
 
+// hideF32AVX2 adds -Inf to x where keep is 0, n elements, a multiple of 16.
+//
+//go:noescape
+func hideF32AVX2(x *float32, keep *uint8, n int)
+
 // sumF32AVX512 is the sum.
 //
 //go:noescape
@@ -73,3 +78,8 @@ func minF32AVX512(x *float32, n int) float32
 //
 //go:noescape
 func expSumF32AVX512(dst *float32, x *float32, shift float32, n int) float32
+
+// hideF32AVX512 adds -Inf to x where keep is 0, n elements, a multiple of 16.
+//
+//go:noescape
+func hideF32AVX512(x *float32, keep *uint8, n int)

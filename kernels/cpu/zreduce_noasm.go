@@ -12,6 +12,7 @@ var (
 	maxF32AVX2                func(x *float32, n int) float32
 	minF32AVX2                func(x *float32, n int) float32
 	expSumF32AVX2             func(dst, x *float32, shift float32, n int) float32
+	hideF32AVX2               func(x *float32, keep *uint8, n int)
 	sumF32AVX512              func(x *float32, n int) float32
 	sumSquaresF32AVX512       func(x *float32, n int) float32
 	sumSquaresAroundF32AVX512 func(x *float32, mean float32, n int) float32
@@ -19,4 +20,5 @@ var (
 	maxF32AVX512              func(x *float32, n int) float32
 	minF32AVX512              func(x *float32, n int) float32
 	expSumF32AVX512           func(dst, x *float32, shift float32, n int) float32
+	hideF32AVX512             func(x *float32, keep *uint8, n int)
 )

@@ -12,6 +12,39 @@ func gather() {
 		bagSum(false)
 		bagSum(true)
 	})
+	transposeColumns()
+}
+
+// transposeColumns turns eight columns into eight rows.
+func transposeColumns() {
+	function("transpose8F32AVX2", "func(dst, x *float32, rows, ldd, ldx int)", "is dst[j*ldd+i] = x[i*ldx+j] for i < rows, a multiple of 8, and j < 8.")
+	dst, x, rows := Load(Param("dst"), GP64()), Load(Param("x"), GP64()), Load(Param("rows"), GP64())
+	ldd, ldx := Load(Param("ldd"), GP64()), Load(Param("ldx"), GP64())
+	SHLQ(Imm(2), ldd)
+	SHLQ(Imm(2), ldx)
+	eight := func(p, step, step3, fifth Register, i int) Mem {
+		base := []Register{p, fifth}[i/4]
+		return []Mem{{Base: base}, {Base: base, Index: step, Scale: 1}, {Base: base, Index: step, Scale: 2}, {Base: base, Index: step3, Scale: 1}}[i%4]
+	}
+	d3, x3, d5, x5 := GP64(), GP64(), GP64(), GP64()
+	LEAQ(Mem{Base: ldd, Index: ldd, Scale: 2}, d3)
+	LEAQ(Mem{Base: ldx, Index: ldx, Scale: 2}, x3)
+	Label("loop")
+	LEAQ(Mem{Base: dst, Index: ldd, Scale: 4}, d5)
+	LEAQ(Mem{Base: x, Index: ldx, Scale: 4}, x5)
+	var r [8]vec
+	for i := range r {
+		r[i] = load(eight(x, ldx, x3, x5, i))
+	}
+	for i, v := range transpose8(r) {
+		VMOVUPS(v, eight(dst, ldd, d3, d5, i))
+	}
+	ADDQ(Imm(32), dst)
+	LEAQ(Mem{Base: x, Index: ldx, Scale: 8}, x)
+	SUBQ(Imm(8), rows)
+	JNE(LabelRef("loop"))
+	VZEROUPPER()
+	RET()
 }
 
 // rowsAhead is how many rows before its use a row is asked for: rows lie anywhere, and memory takes a while.

@@ -29,6 +29,7 @@ func pointwiseFunctions() {
 
 	unary("neg", "is -x.", 4, func(x vec) vec { return xor(x, signBit()) })
 	unary("abs", "is |x|.", 4, func(x vec) vec { return and(x, magnitude()) })
+	unary("cube", "is x * x * x.", 4, func(x vec) vec { return mul(mul(x, x), x) })
 	unary("sqrt", "is the square root.", 2, func(x vec) vec { y := VEC(); VSQRTPS(x, y); return y })
 	unary("rsqrt", "is 1 / sqrt(x).", 2, func(x vec) vec { y := VEC(); VSQRTPS(x, y); return div(load(num(1)), y) })
 	unary("relu", "is the larger of x and 0.", 4, func(x vec) vec { return maxOf(load(num(0)), x) })

@@ -30,6 +30,36 @@ func reductions() {
 	extremum("max", "is the largest number, NaN if there is one; n > 0.", math.Inf(-1), VMAXPS)
 	extremum("min", "is the smallest number, NaN if there is one; n > 0.", math.Inf(1), VMINPS)
 	expSum()
+	hide()
+}
+
+// hide is what a mask of booleans does to scores before a softmax.
+func hide() {
+	function("hideF32"+isa(), "func(x *float32, keep *uint8, n int)", "adds -Inf to x where keep is 0, n elements, a multiple of 16.")
+	x, k, n := Load(Param("x"), GP64()), Load(Param("keep"), GP64()), Load(Param("n"), GP64())
+	inf, none := load(num(math.Inf(-1))), VEC()
+	if !wide {
+		VPXOR(none, none, none)
+	}
+	Label("loop")
+	v, b := load(Mem{Base: x}), VEC()
+	VPMOVZXBD(Mem{Base: k}, b)
+	if wide {
+		hidden := K()
+		VPTESTNMD(b, b, hidden)
+		VADDPS(inf, v, hidden, v)
+	} else {
+		VPCMPEQD(none, b, b)
+		shown := add(v, inf)
+		v = choose(b, shown, v)
+	}
+	VMOVUPS(v, Mem{Base: x})
+	ADDQ(Imm(uint64(4*width())), x)
+	ADDQ(Imm(uint64(width())), k)
+	SUBQ(Imm(uint64(width())), n)
+	JNE(LabelRef("loop"))
+	VZEROUPPER()
+	RET()
 }
 
 func accumulators() (acc [chains]vec) {
