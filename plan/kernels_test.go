@@ -78,6 +78,13 @@ func TestQuantized(t *testing.T) {
 				return aten.One(b.conv(x, b.perChannel(0, 9, 70, 1, 1), b.eighths(9), 1, 0, 1))
 			},
 			want: []string{"int8 3x3 5->70 /2x2 limits round", "int8 1x1 70->9"}},
+		{name: "depthwise, with an activation", inputs: [][]int64{{1, 20, 7, 7}},
+			run: func(b *builder, in []*aten.Value) []*aten.Value {
+				x := b.dequantize(b.quantize(in[0], 1.0/32, 128, tensor.Uint8), 1.0/32, 128)
+				y := b.Call("leaky_relu", b.conv(x, b.perChannel(0, 20, 1, 3, 3), b.eighths(20), 1, 1, 20), 0.25)
+				return aten.One(b.dequantize(b.quantize(y, 1.0/8, 100, tensor.Uint8), 1.0/8, 100))
+			},
+			want: []string{"int8 3x3 20->20 leaky_relu round"}},
 		{name: "linear layers", inputs: [][]int64{{3, 40}},
 			run: func(b *builder, in []*aten.Value) []*aten.Value {
 				x := b.dequantize(b.quantize(in[0], 1.0/32, 128, tensor.Uint8), 1.0/32, 128)

@@ -44,7 +44,7 @@ type quantConv struct {
 	from     cpu.Quant
 	epilogue cpu.QuantEpilogue // without memory
 	packed   *cpu.PackedQuantConv
-	relu     bool
+	limits   bool
 	residual bool
 	rounded  bool
 }
@@ -58,7 +58,7 @@ func (c *quantConv) String() string {
 	for _, p := range []struct {
 		on   bool
 		name string
-	}{{c.residual, " residual"}, {c.relu, " limits"}, {c.rounded, " round"}} {
+	}{{c.residual, " residual"}, {c.limits, " limits"}, {c.epilogue.Act.Kind != cpu.ActNone, " " + actNames[c.epilogue.Act.Kind]}, {c.rounded, " round"}} {
 		if p.on {
 			s += p.name
 		}
@@ -182,12 +182,12 @@ func (g *graph) quantForm(i int) (c *quantConv, x *quantized) {
 		rows := [3]int{1, 1, int(out.Numel().Int64() / w.Sizes[0].Int64())}
 		c.Conv = cpu.Conv{N: 1, In: int(w.Sizes[1].Int64()), Out: int(w.Sizes[0].Int64()), Groups: 1, Size: rows, OutSize: rows, Kernel: one, Stride: one, Dilation: one}
 	} else {
-		if in.Args.Bool(6) || in.Args.I64(8) != 1 || w.Dim() != 4 && w.Dim() != 3 || !lastIsC(out) {
+		if in.Args.Bool(6) || w.Dim() != 4 && w.Dim() != 3 || !lastIsC(out) {
 			return nil, nil
 		}
 		c.Conv = aten.ConvSpec(in.Args, &out.Meta)
 	}
-	if c.In == 0 {
+	if !cpu.CanQuantConv(&c.Conv) {
 		return nil, nil
 	}
 	for o := range scale {
@@ -234,7 +234,7 @@ func (g *graph) lowerQuantConv(i int, copies map[*Buffer]*aten.Value) {
 	g.set(at, &Instr{Op: quantConvOp, Args: &aten.Args{Op: quantConvOp, V: []any{q, residual, c}}, Outs: []*aten.Value{out}})
 }
 
-// quantChain follows the result y of a convolution through a residual and limits to a quantization, and writes what it finds into
+// quantChain follows the result y of a convolution through a residual, limits and an activation to a quantization, and writes what it finds into
 // the epilogue. It gives the instructions, none if there is no quantization at the end.
 func (g *graph) quantChain(c *quantConv, y *aten.Value) (chain []int, residual *aten.Value) {
 	e := c.epilogue
@@ -251,18 +251,21 @@ func (g *graph) quantChain(c *quantConv, y *aten.Value) (chain []int, residual *
 		chain = append(chain, j)
 		switch user.Op.Name() {
 		case "aten.relu.default":
+			if e.Act.Kind != cpu.ActNone {
+				return nil, nil
+			}
 			e.Lo = max(e.Lo, 0)
 			e.Hi = max(e.Hi, 0)
-			c.relu = true
+			c.limits = true
 		case "aten.hardtanh.default", "aten.clamp.default":
 			lo, hasLo := a.OptScalar(1)
 			hi, hasHi := a.OptScalar(2)
-			if c.relu || !hasLo || !hasHi || !(lo.Float64() <= hi.Float64()) {
+			if c.limits || e.Act.Kind != cpu.ActNone || !hasLo || !hasHi || !(lo.Float64() <= hi.Float64()) {
 				return nil, nil
 			}
-			e.Lo, e.Hi, c.relu = float32(lo.Float64()), float32(hi.Float64()), true
+			e.Lo, e.Hi, c.limits = float32(lo.Float64()), float32(hi.Float64()), true
 		case "aten.add.Tensor":
-			if c.relu || residual != nil || a.Scalar(2).Float64() != 1 {
+			if c.limits || e.Act.Kind != cpu.ActNone || residual != nil || a.Scalar(2).Float64() != 1 {
 				return nil, nil
 			}
 			other := a.Tensor(1)
@@ -285,7 +288,11 @@ func (g *graph) quantChain(c *quantConv, y *aten.Value) (chain []int, residual *
 			c.epilogue = e
 			return chain, residual
 		default:
-			return nil, nil
+			b := user.Op.Body(a)
+			if b == nil || b.Act.Kind == cpu.ActNone || e.Act.Kind != cpu.ActNone {
+				return nil, nil
+			}
+			e.Act = b.Act
 		}
 		y = out
 	}

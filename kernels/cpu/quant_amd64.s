@@ -238,7 +238,7 @@ loop:
 	VMOVUPS      (BX), Y6
 	VFMADD213PS  (SI), Y6, Y5
 	TESTQ        DI, DI
-	JE           clamp
+	JE           limits
 	VPMOVZXBD    (DI), Y6
 	VPBROADCASTD 8(R8), Y7
 	VPXOR        Y7, Y6, Y6
@@ -249,7 +249,7 @@ loop:
 	VFMADD231PS  Y7, Y6, Y5
 	ADDQ         $0x08, DI
 
-clamp:
+limits:
 	VPBROADCASTD 12(R8), Y6
 	VMAXPS       Y6, Y5, Y5
 	VPBROADCASTD 16(R8), Y6
@@ -320,6 +320,87 @@ DATA cce6e6b28<>+52(SB)/4, $0xce6e6b28
 DATA cce6e6b28<>+56(SB)/4, $0xce6e6b28
 DATA cce6e6b28<>+60(SB)/4, $0xce6e6b28
 GLOBL cce6e6b28<>(SB), RODATA|NOPTR, $64
+
+// func sumsToF32AVX2(n int, acc *int32, offset *int32, scale *float32, bias *float32, residual *uint8, params *float32, out *float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·sumsToF32AVX2(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ acc+8(FP), CX
+	MOVQ offset+16(FP), DX
+	MOVQ scale+24(FP), BX
+	MOVQ bias+32(FP), SI
+	MOVQ residual+40(FP), DI
+	MOVQ params+48(FP), R8
+	MOVQ out+56(FP), R9
+
+loop:
+	VMOVUPS      (CX), Y0
+	VPADDD       (DX), Y0, Y0
+	VCVTDQ2PS    Y0, Y0
+	VMOVUPS      (BX), Y1
+	VFMADD213PS  (SI), Y1, Y0
+	TESTQ        DI, DI
+	JE           limits
+	VPMOVZXBD    (DI), Y1
+	VPBROADCASTD 8(R8), Y2
+	VPXOR        Y2, Y1, Y1
+	VCVTDQ2PS    Y1, Y1
+	VPBROADCASTD 4(R8), Y2
+	VSUBPS       Y2, Y1, Y1
+	VPBROADCASTD (R8), Y2
+	VFMADD231PS  Y2, Y1, Y0
+	ADDQ         $0x08, DI
+
+limits:
+	VPBROADCASTD 12(R8), Y1
+	VMAXPS       Y1, Y0, Y0
+	VPBROADCASTD 16(R8), Y1
+	VMINPS       Y1, Y0, Y0
+	VMOVUPS      Y0, (R9)
+	ADDQ         $0x20, R9
+	ADDQ         $0x20, CX
+	ADDQ         $0x20, DX
+	ADDQ         $0x20, BX
+	ADDQ         $0x20, SI
+	SUBQ         $0x08, AX
+	JNE          loop
+	VZEROUPPER
+	RET
+
+// func quantDepthwiseAVX2(x *uint8, taps *int, ntaps int, n int, w *float32, acc *int32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·quantDepthwiseAVX2(SB), NOSPLIT, $0-48
+	MOVQ x+0(FP), AX
+	MOVQ n+24(FP), CX
+	MOVQ w+32(FP), DX
+	MOVQ acc+40(FP), BX
+	MOVQ CX, SI
+	SHLQ $0x02, SI
+
+channels:
+	MOVQ  taps+8(FP), DI
+	MOVQ  ntaps+16(FP), R8
+	MOVQ  DX, R10
+	VPXOR Y0, Y0, Y0
+
+tap:
+	MOVQ        (DI), R9
+	VPMOVZXBD   (AX)(R9*1), Y1
+	VCVTDQ2PS   Y1, Y1
+	VFMADD231PS (R10), Y1, Y0
+	ADDQ        $0x08, DI
+	ADDQ        SI, R10
+	DECQ        R8
+	JNE         tap
+	VCVTPS2DQ   Y0, Y0
+	VMOVUPS     Y0, (BX)
+	ADDQ        $0x08, AX
+	ADDQ        $0x20, DX
+	ADDQ        $0x20, BX
+	SUBQ        $0x08, CX
+	JNE         channels
+	VZEROUPPER
+	RET
 
 // func quantizeF32AVX2(dst *uint8, x *float32, n int, params *float32)
 // Requires: AVX, AVX2
@@ -405,7 +486,7 @@ loop:
 	VMOVUPS      (BX), Z5
 	VFMADD213PS  (SI), Z5, Z4
 	TESTQ        DI, DI
-	JE           clamp
+	JE           limits
 	VPMOVZXBD    (DI), Z5
 	VPBROADCASTD 8(R8), Z6
 	VPXORD       Z6, Z5, Z5
@@ -416,7 +497,7 @@ loop:
 	VFMADD231PS  Z6, Z5, Z4
 	ADDQ         $0x10, DI
 
-clamp:
+limits:
 	VPBROADCASTD 12(R8), Z5
 	VMAXPS       Z5, Z4, Z4
 	VPBROADCASTD 16(R8), Z5
@@ -436,6 +517,87 @@ clamp:
 	ADDQ         $0x40, SI
 	SUBQ         $0x10, AX
 	JNE          loop
+	VZEROUPPER
+	RET
+
+// func sumsToF32AVX512(n int, acc *int32, offset *int32, scale *float32, bias *float32, residual *uint8, params *float32, out *float32)
+// Requires: AVX, AVX512F
+TEXT ·sumsToF32AVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ acc+8(FP), CX
+	MOVQ offset+16(FP), DX
+	MOVQ scale+24(FP), BX
+	MOVQ bias+32(FP), SI
+	MOVQ residual+40(FP), DI
+	MOVQ params+48(FP), R8
+	MOVQ out+56(FP), R9
+
+loop:
+	VMOVUPS      (CX), Z0
+	VPADDD       (DX), Z0, Z0
+	VCVTDQ2PS    Z0, Z0
+	VMOVUPS      (BX), Z1
+	VFMADD213PS  (SI), Z1, Z0
+	TESTQ        DI, DI
+	JE           limits
+	VPMOVZXBD    (DI), Z1
+	VPBROADCASTD 8(R8), Z2
+	VPXORD       Z2, Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VPBROADCASTD 4(R8), Z2
+	VSUBPS       Z2, Z1, Z1
+	VPBROADCASTD (R8), Z2
+	VFMADD231PS  Z2, Z1, Z0
+	ADDQ         $0x10, DI
+
+limits:
+	VPBROADCASTD 12(R8), Z1
+	VMAXPS       Z1, Z0, Z0
+	VPBROADCASTD 16(R8), Z1
+	VMINPS       Z1, Z0, Z0
+	VMOVUPS      Z0, (R9)
+	ADDQ         $0x40, R9
+	ADDQ         $0x40, CX
+	ADDQ         $0x40, DX
+	ADDQ         $0x40, BX
+	ADDQ         $0x40, SI
+	SUBQ         $0x10, AX
+	JNE          loop
+	VZEROUPPER
+	RET
+
+// func quantDepthwiseAVX512(x *uint8, taps *int, ntaps int, n int, w *float32, acc *int32)
+// Requires: AVX, AVX512F
+TEXT ·quantDepthwiseAVX512(SB), NOSPLIT, $0-48
+	MOVQ x+0(FP), AX
+	MOVQ n+24(FP), CX
+	MOVQ w+32(FP), DX
+	MOVQ acc+40(FP), BX
+	MOVQ CX, SI
+	SHLQ $0x02, SI
+
+channels:
+	MOVQ   taps+8(FP), DI
+	MOVQ   ntaps+16(FP), R8
+	MOVQ   DX, R10
+	VPXORD Z0, Z0, Z0
+
+tap:
+	MOVQ        (DI), R9
+	VPMOVZXBD   (AX)(R9*1), Z1
+	VCVTDQ2PS   Z1, Z1
+	VFMADD231PS (R10), Z1, Z0
+	ADDQ        $0x08, DI
+	ADDQ        SI, R10
+	DECQ        R8
+	JNE         tap
+	VCVTPS2DQ   Z0, Z0
+	VMOVUPS     Z0, (BX)
+	ADDQ        $0x10, AX
+	ADDQ        $0x40, DX
+	ADDQ        $0x40, BX
+	SUBQ        $0x10, CX
+	JNE         channels
 	VZEROUPPER
 	RET
 

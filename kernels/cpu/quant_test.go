@@ -65,13 +65,15 @@ func TestQuantConvAgainstDefinition(t *testing.T) {
 			{N: 2, In: 64, Out: 33, Size: [3]int{1, 6, 5}, Kernel: [3]int{1, 3, 3}, Pad: [3]int{0, 1, 1}, Dilation: [3]int{1, 2, 1}},
 			{N: 1, In: 130, Out: 64, Size: [3]int{1, 14, 14}, Kernel: [3]int{1, 1, 1}, Stride: [3]int{1, 2, 2}},
 			{N: 1, In: 40, Out: 100, Size: [3]int{1, 1, 17}, Kernel: [3]int{1, 1, 1}},
+			{N: 2, In: 37, Out: 37, Groups: 37, Size: [3]int{1, 6, 7}, Kernel: [3]int{1, 3, 3}, Pad: [3]int{0, 1, 1}, Stride: [3]int{1, 2, 1}},
+			{N: 1, In: 64, Out: 64, Groups: 64, Size: [3]int{1, 9, 9}, Kernel: [3]int{1, 5, 5}, Pad: [3]int{0, 2, 2}},
 		} {
-			c.Groups = 1
+			c.Groups = max(c.Groups, 1)
 			for i := range 3 {
 				c.Stride[i], c.Dilation[i] = max(c.Stride[i], 1), max(c.Dilation[i], 1)
 				c.OutSize[i] = (c.Size[i]+2*c.Pad[i]-c.Dilation[i]*(c.Kernel[i]-1)-1)/c.Stride[i] + 1
 			}
-			for mode := range 8 {
+			for mode := range 16 {
 				checkQuantConv(t, rng, p, &c, mode)
 			}
 		}
@@ -84,12 +86,12 @@ func randomBytes(rng *rand.Rand, n int) []uint8 {
 	return b
 }
 
-// checkQuantConv goes through signed inputs (mode 1), residuals (2), float results (4). All scales are powers of two, so that the
+// checkQuantConv goes through signed inputs (mode 1), residuals (2), float results (4), an activation (8). All scales are powers of two, so that the
 // definition in float64 rounds the same.
 func checkQuantConv(t *testing.T, rng *rand.Rand, p *pool.Pool, c *Conv, mode int) {
 	t.Helper()
 	pos, taps := volume(c.OutSize), volume(c.Kernel)
-	x, w := randomBytes(rng, c.N*volume(c.Size)*c.In), make([]int8, c.Out*c.In*taps)
+	x, w := randomBytes(rng, c.N*volume(c.Size)*c.In), make([]int8, c.Out*c.In/c.Groups*taps)
 	for i := range w {
 		w[i] = int8(rng.Intn(256) - 128)
 	}
@@ -106,6 +108,9 @@ func checkQuantConv(t *testing.T, rng *rand.Rand, p *pool.Pool, c *Conv, mode in
 	}
 	if mode&4 != 0 {
 		ep.Float = make([]float32, c.N*pos*c.Out)
+	}
+	if mode&8 != 0 {
+		ep.Act = Activation{Kind: ActLeakyReLU, Lo: 0.25}
 	}
 	ep.Out[c.N*pos*c.Out] = 0xa5
 	PackQuantConv(c, w).Forward(p, c, x, from, ep)
@@ -127,8 +132,10 @@ func checkQuantConv(t *testing.T, rng *rand.Rand, p *pool.Pool, c *Conv, mode in
 				if y < 0 || z < 0 || y >= c.Size[1] || z >= c.Size[2] {
 					continue
 				}
-				for k := range c.In {
-					sum += num(x[((n*c.Size[1]+y)*c.Size[2]+z)*c.In+k], from) * int(w[(o*c.In+k)*taps+tap])
+				inG := c.In / c.Groups
+				for k := range inG {
+					from0 := o / (c.Out / c.Groups) * inG
+					sum += num(x[((n*c.Size[1]+y)*c.Size[2]+z)*c.In+from0+k], from) * int(w[(o*inG+k)*taps+tap])
 				}
 			}
 			want := float32(sum)*ep.Scale[o] + ep.Bias[o]
@@ -137,6 +144,9 @@ func checkQuantConv(t *testing.T, rng *rand.Rand, p *pool.Pool, c *Conv, mode in
 				want += float32(num(ep.Residual[at], ep.Of)) * ep.Of.Scale
 			}
 			want = max(want, ep.Lo)
+			if mode&8 != 0 && want < 0 {
+				want *= 0.25
+			}
 			if ep.Float != nil {
 				if ep.Float[at] != want {
 					t.Fatalf("%+v, mode %d: (%d, %d) is %v, want %v", c, mode, i, o, ep.Float[at], want)

@@ -13,6 +13,7 @@ func quant() {
 	maxU8()
 	forBoth(func() {
 		requantize()
+		depthwiseBytes()
 		quantize()
 		dequantize()
 	})
@@ -170,23 +171,15 @@ func storeBytes(x, low vec, to Mem) {
 	VMOVQ(hi, to)
 }
 
-// requantize turns sums into 8-bit integers.
-func requantize() {
-	function("requantize"+isa(), "func(n int, acc, offset *int32, scale, bias *float32, residual *uint8, params *float32, out *uint8)", "turns n sums, a multiple of 16, into 8-bit integers: f = (acc+offset)*scale + bias + ((residual^flip) - zero)*step, clamped, then rounded; residual may be nil. params are step, zero, flip, lo, hi, 1/scale, zero, least, most.")
-	n, acc, offset := Load(Param("n"), GP64()), Load(Param("acc"), GP64()), Load(Param("offset"), GP64())
-	scale, bias, residual := Load(Param("scale"), GP64()), Load(Param("bias"), GP64()), Load(Param("residual"), GP64())
-	params, out := Load(Param("params"), GP64()), Load(Param("out"), GP64())
-	param := func(i int) vec { return broadcastAt(Mem{Base: params, Disp: 4 * i}) }
-	low := lowBytes()
-	inv, zero, least, most := param(5), param(6), param(7), param(8)
-	Label("loop")
+// numbers turns a vector of sums into the numbers they stand for, with residual and limits; params as requantize has them.
+func numbers(acc, offset, scale, bias, residual Register, param func(i int) vec) vec {
 	f := VEC()
 	VMOVUPS(Mem{Base: acc}, f)
 	VPADDD(Mem{Base: offset}, f, f)
 	VCVTDQ2PS(f, f)
 	VFMADD213PS(Mem{Base: bias}, load(Mem{Base: scale}), f)
 	TESTQ(residual, residual)
-	JE(LabelRef("clamp"))
+	JE(LabelRef("limits"))
 	r := VEC()
 	VPMOVZXBD(Mem{Base: residual}, r)
 	if wide {
@@ -198,17 +191,81 @@ func requantize() {
 	VSUBPS(param(1), r, r)
 	VFMADD231PS(param(0), r, f)
 	ADDQ(Imm(uint64(width())), residual)
-	Label("clamp")
+	Label("limits")
 	VMAXPS(param(3), f, f)
 	VMINPS(param(4), f, f)
-	q := toQuantum(f, inv, zero, least, most)
-	storeBytes(q, low, Mem{Base: out})
-	ADDQ(Imm(uint64(width())), out)
+	return f
+}
+
+// fromSums writes a function over sums: into 8-bit integers, or into float32.
+func fromSums(name, doc, out string, rest func(param func(i int) vec) func(f vec, to Mem), size int) {
+	function(name+isa(), "func(n int, acc, offset *int32, scale, bias *float32, residual *uint8, params *float32, out *"+out+")", doc)
+	n, acc, offset := Load(Param("n"), GP64()), Load(Param("acc"), GP64()), Load(Param("offset"), GP64())
+	scale, bias, residual := Load(Param("scale"), GP64()), Load(Param("bias"), GP64()), Load(Param("residual"), GP64())
+	params, to := Load(Param("params"), GP64()), Load(Param("out"), GP64())
+	param := func(i int) vec { return broadcastAt(Mem{Base: params, Disp: 4 * i}) }
+	store := rest(param)
+	Label("loop")
+	store(numbers(acc, offset, scale, bias, residual, param), Mem{Base: to})
+	ADDQ(Imm(uint64(size*width())), to)
 	for _, p := range []Register{acc, offset, scale, bias} {
 		ADDQ(Imm(uint64(4*width())), p)
 	}
 	SUBQ(Imm(uint64(width())), n)
 	JNE(LabelRef("loop"))
+	VZEROUPPER()
+	RET()
+}
+
+func requantize() {
+	const formula = "f = (acc+offset)*scale + bias + ((residual^flip) - zero)*step, limited; residual may be nil. params are step, zero, flip, lo, hi, 1/scale, zero, least, most."
+	fromSums("requantize", "turns n sums, a multiple of 16, into 8-bit integers: "+formula, "uint8", func(param func(i int) vec) func(f vec, to Mem) {
+		low := lowBytes()
+		inv, zero, least, most := param(5), param(6), param(7), param(8)
+		return func(f vec, to Mem) { storeBytes(toQuantum(f, inv, zero, least, most), low, to) }
+	}, 1)
+	fromSums("sumsToF32", "turns n sums, a multiple of 16, into float32: "+formula, "float32", func(param func(i int) vec) func(f vec, to Mem) {
+		return func(f vec, to Mem) { VMOVUPS(f, to) }
+	}, 4)
+}
+
+// depthwise adds up the taps of each channel in float32, which holds these sums exactly.
+func depthwiseBytes() {
+	function("quantDepthwise"+isa(), "func(x *uint8, taps *int, ntaps, n int, w *float32, acc *int32)", "is the sum over taps of x * w for each of n channels, a multiple of 16: taps are at offsets from x, w is [ntaps, n].")
+	x, n := Load(Param("x"), GP64()), Load(Param("n"), GP64())
+	w, acc := Load(Param("w"), GP64()), Load(Param("acc"), GP64())
+	step, left := GP64(), GP64()
+	MOVQ(n, step)
+	SHLQ(Imm(2), step)
+	MOVQ(n, left)
+	taps, count, at, p := GP64(), GP64(), GP64(), GP64()
+	Label("channels")
+	Load(Param("taps"), taps)
+	Load(Param("ntaps"), count)
+	MOVQ(w, p)
+	sum := VEC()
+	if wide {
+		VPXORD(sum, sum, sum)
+	} else {
+		VPXOR(sum, sum, sum)
+	}
+	Label("tap")
+	MOVQ(Mem{Base: taps}, at)
+	b := VEC()
+	VPMOVZXBD(Mem{Base: x, Index: at, Scale: 1}, b)
+	VCVTDQ2PS(b, b)
+	VFMADD231PS(Mem{Base: p}, b, sum)
+	ADDQ(Imm(8), taps)
+	ADDQ(step, p)
+	DECQ(count)
+	JNE(LabelRef("tap"))
+	VCVTPS2DQ(sum, sum)
+	VMOVUPS(sum, Mem{Base: acc})
+	ADDQ(Imm(uint64(width())), x)
+	ADDQ(Imm(uint64(4*width())), w)
+	ADDQ(Imm(uint64(4*width())), acc)
+	SUBQ(Imm(uint64(width())), left)
+	JNE(LabelRef("channels"))
 	VZEROUPPER()
 	RET()
 }
