@@ -214,32 +214,36 @@ loop:
 	VZEROUPPER
 	RET
 
-// func requantizeAVX2(n int, acc *int32, offset *int32, scale *float32, bias *float32, residual *uint8, params *float32, out *uint8)
+// func requantizeAVX2(rows int, n int, accStep int, outStep int, acc *int32, offset *int32, scale *float32, bias *float32, residual *uint8, params *float32, out *uint8)
 // Requires: AVX, AVX2, FMA3
-TEXT ·requantizeAVX2(SB), NOSPLIT, $0-64
-	MOVQ         n+0(FP), AX
-	MOVQ         acc+8(FP), CX
-	MOVQ         offset+16(FP), DX
-	MOVQ         scale+24(FP), BX
-	MOVQ         bias+32(FP), SI
-	MOVQ         residual+40(FP), DI
-	MOVQ         params+48(FP), R8
-	MOVQ         out+56(FP), R9
+TEXT ·requantizeAVX2(SB), NOSPLIT, $0-88
+	MOVQ         n+8(FP), AX
+	MOVQ         acc+32(FP), CX
+	MOVQ         offset+40(FP), DX
+	MOVQ         scale+48(FP), BX
+	MOVQ         bias+56(FP), SI
+	MOVQ         residual+64(FP), DI
+	MOVQ         params+72(FP), R8
+	MOVQ         out+80(FP), R9
+	MOVQ         rows+0(FP), R10
 	VMOVUPS      lowbytes<>+0(SB), Y0
 	VPBROADCASTD 20(R8), Y1
 	VPBROADCASTD 24(R8), Y2
 	VPBROADCASTD 28(R8), Y3
 	VPBROADCASTD 32(R8), Y4
 
+row:
+	XORQ R11, R11
+
 loop:
-	VMOVUPS      (CX), Y5
-	VPADDD       (DX), Y5, Y5
+	VMOVUPS      (CX)(R11*4), Y5
+	VPADDD       (DX)(R11*4), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
-	VMOVUPS      (BX), Y6
-	VFMADD213PS  (SI), Y6, Y5
+	VMOVUPS      (BX)(R11*4), Y6
+	VFMADD213PS  (SI)(R11*4), Y6, Y5
 	TESTQ        DI, DI
 	JE           limits
-	VPMOVZXBD    (DI), Y6
+	VPMOVZXBD    (DI)(R11*1), Y6
 	VPBROADCASTD 8(R8), Y7
 	VPXOR        Y7, Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -247,7 +251,6 @@ loop:
 	VSUBPS       Y7, Y6, Y6
 	VPBROADCASTD (R8), Y7
 	VFMADD231PS  Y7, Y6, Y5
-	ADDQ         $0x08, DI
 
 limits:
 	VPBROADCASTD 12(R8), Y6
@@ -264,14 +267,21 @@ limits:
 	VPSHUFB      Y0, Y5, Y5
 	VEXTRACTI128 $0x01, Y5, X6
 	VPUNPCKLDQ   X6, X5, X6
-	VMOVQ        X6, (R9)
-	ADDQ         $0x08, R9
-	ADDQ         $0x20, CX
-	ADDQ         $0x20, DX
-	ADDQ         $0x20, BX
-	ADDQ         $0x20, SI
-	SUBQ         $0x08, AX
-	JNE          loop
+	VMOVQ        X6, (R9)(R11*1)
+	ADDQ         $0x08, R11
+	CMPQ         R11, AX
+	JL           loop
+	MOVQ         accStep+16(FP), R11
+	LEAQ         (CX)(R11*4), CX
+	MOVQ         outStep+24(FP), R11
+	LEAQ         (R9)(R11*1), R9
+	TESTQ        DI, DI
+	JE           next
+	ADDQ         R11, DI
+
+next:
+	DECQ R10
+	JNE  row
 	VZEROUPPER
 	RET
 
@@ -321,27 +331,31 @@ DATA cce6e6b28<>+56(SB)/4, $0xce6e6b28
 DATA cce6e6b28<>+60(SB)/4, $0xce6e6b28
 GLOBL cce6e6b28<>(SB), RODATA|NOPTR, $64
 
-// func sumsToF32AVX2(n int, acc *int32, offset *int32, scale *float32, bias *float32, residual *uint8, params *float32, out *float32)
+// func sumsToF32AVX2(rows int, n int, accStep int, outStep int, acc *int32, offset *int32, scale *float32, bias *float32, residual *uint8, params *float32, out *float32)
 // Requires: AVX, AVX2, FMA3
-TEXT ·sumsToF32AVX2(SB), NOSPLIT, $0-64
-	MOVQ n+0(FP), AX
-	MOVQ acc+8(FP), CX
-	MOVQ offset+16(FP), DX
-	MOVQ scale+24(FP), BX
-	MOVQ bias+32(FP), SI
-	MOVQ residual+40(FP), DI
-	MOVQ params+48(FP), R8
-	MOVQ out+56(FP), R9
+TEXT ·sumsToF32AVX2(SB), NOSPLIT, $0-88
+	MOVQ n+8(FP), AX
+	MOVQ acc+32(FP), CX
+	MOVQ offset+40(FP), DX
+	MOVQ scale+48(FP), BX
+	MOVQ bias+56(FP), SI
+	MOVQ residual+64(FP), DI
+	MOVQ params+72(FP), R8
+	MOVQ out+80(FP), R9
+	MOVQ rows+0(FP), R10
+
+row:
+	XORQ R11, R11
 
 loop:
-	VMOVUPS      (CX), Y0
-	VPADDD       (DX), Y0, Y0
+	VMOVUPS      (CX)(R11*4), Y0
+	VPADDD       (DX)(R11*4), Y0, Y0
 	VCVTDQ2PS    Y0, Y0
-	VMOVUPS      (BX), Y1
-	VFMADD213PS  (SI), Y1, Y0
+	VMOVUPS      (BX)(R11*4), Y1
+	VFMADD213PS  (SI)(R11*4), Y1, Y0
 	TESTQ        DI, DI
 	JE           limits
-	VPMOVZXBD    (DI), Y1
+	VPMOVZXBD    (DI)(R11*1), Y1
 	VPBROADCASTD 8(R8), Y2
 	VPXOR        Y2, Y1, Y1
 	VCVTDQ2PS    Y1, Y1
@@ -349,21 +363,27 @@ loop:
 	VSUBPS       Y2, Y1, Y1
 	VPBROADCASTD (R8), Y2
 	VFMADD231PS  Y2, Y1, Y0
-	ADDQ         $0x08, DI
 
 limits:
 	VPBROADCASTD 12(R8), Y1
 	VMAXPS       Y1, Y0, Y0
 	VPBROADCASTD 16(R8), Y1
 	VMINPS       Y1, Y0, Y0
-	VMOVUPS      Y0, (R9)
-	ADDQ         $0x20, R9
-	ADDQ         $0x20, CX
-	ADDQ         $0x20, DX
-	ADDQ         $0x20, BX
-	ADDQ         $0x20, SI
-	SUBQ         $0x08, AX
-	JNE          loop
+	VMOVUPS      Y0, (R9)(R11*4)
+	ADDQ         $0x08, R11
+	CMPQ         R11, AX
+	JL           loop
+	MOVQ         accStep+16(FP), R11
+	LEAQ         (CX)(R11*4), CX
+	MOVQ         outStep+24(FP), R11
+	LEAQ         (R9)(R11*4), R9
+	TESTQ        DI, DI
+	JE           next
+	ADDQ         R11, DI
+
+next:
+	DECQ R10
+	JNE  row
 	VZEROUPPER
 	RET
 
@@ -463,106 +483,126 @@ loop:
 	VZEROUPPER
 	RET
 
-// func requantizeAVX512(n int, acc *int32, offset *int32, scale *float32, bias *float32, residual *uint8, params *float32, out *uint8)
+// func requantizeAVX512(rows int, n int, accStep int, outStep int, acc *int32, offset *int32, scale *float32, bias *float32, residual *uint8, params *float32, out *uint8)
 // Requires: AVX, AVX512F
-TEXT ·requantizeAVX512(SB), NOSPLIT, $0-64
-	MOVQ         n+0(FP), AX
-	MOVQ         acc+8(FP), CX
-	MOVQ         offset+16(FP), DX
-	MOVQ         scale+24(FP), BX
-	MOVQ         bias+32(FP), SI
-	MOVQ         residual+40(FP), DI
-	MOVQ         params+48(FP), R8
-	MOVQ         out+56(FP), R9
-	VPBROADCASTD 20(R8), Z0
-	VPBROADCASTD 24(R8), Z1
-	VPBROADCASTD 28(R8), Z2
-	VPBROADCASTD 32(R8), Z3
+TEXT ·requantizeAVX512(SB), NOSPLIT, $0-88
+	MOVQ         n+8(FP), AX
+	MOVQ         acc+32(FP), CX
+	MOVQ         offset+40(FP), DX
+	MOVQ         scale+48(FP), BX
+	MOVQ         bias+56(FP), SI
+	MOVQ         residual+64(FP), DI
+	MOVQ         params+72(FP), R8
+	MOVQ         out+80(FP), R9
+	MOVQ         rows+0(FP), R10
+	VPBROADCASTD (R8), Z0
+	VPBROADCASTD 4(R8), Z1
+	VPBROADCASTD 8(R8), Z2
+	VPBROADCASTD 12(R8), Z3
+	VPBROADCASTD 16(R8), Z4
+	VPBROADCASTD 20(R8), Z5
+	VPBROADCASTD 24(R8), Z6
+	VPBROADCASTD 28(R8), Z7
+	VPBROADCASTD 32(R8), Z8
+
+row:
+	XORQ R8, R8
 
 loop:
-	VMOVUPS      (CX), Z4
-	VPADDD       (DX), Z4, Z4
-	VCVTDQ2PS    Z4, Z4
-	VMOVUPS      (BX), Z5
-	VFMADD213PS  (SI), Z5, Z4
-	TESTQ        DI, DI
-	JE           limits
-	VPMOVZXBD    (DI), Z5
-	VPBROADCASTD 8(R8), Z6
-	VPXORD       Z6, Z5, Z5
-	VCVTDQ2PS    Z5, Z5
-	VPBROADCASTD 4(R8), Z6
-	VSUBPS       Z6, Z5, Z5
-	VPBROADCASTD (R8), Z6
-	VFMADD231PS  Z6, Z5, Z4
-	ADDQ         $0x10, DI
+	VMOVUPS     (CX)(R8*4), Z9
+	VPADDD      (DX)(R8*4), Z9, Z9
+	VCVTDQ2PS   Z9, Z9
+	VMOVUPS     (BX)(R8*4), Z10
+	VFMADD213PS (SI)(R8*4), Z10, Z9
+	TESTQ       DI, DI
+	JE          limits
+	VPMOVZXBD   (DI)(R8*1), Z10
+	VPXORD      Z2, Z10, Z10
+	VCVTDQ2PS   Z10, Z10
+	VSUBPS      Z1, Z10, Z10
+	VFMADD231PS Z0, Z10, Z9
 
 limits:
-	VPBROADCASTD 12(R8), Z5
-	VMAXPS       Z5, Z4, Z4
-	VPBROADCASTD 16(R8), Z5
-	VMINPS       Z5, Z4, Z4
-	VMULPS       Z0, Z4, Z4
-	VMINPS       c4e6e6b28<>+0(SB), Z4, Z4
-	VMAXPS       cce6e6b28<>+0(SB), Z4, Z4
-	VCVTPS2DQ    Z4, Z4
-	VPADDD       Z1, Z4, Z4
-	VPMAXSD      Z2, Z4, Z4
-	VPMINSD      Z3, Z4, Z4
-	VPMOVDB      Z4, (R9)
-	ADDQ         $0x10, R9
-	ADDQ         $0x40, CX
-	ADDQ         $0x40, DX
-	ADDQ         $0x40, BX
-	ADDQ         $0x40, SI
-	SUBQ         $0x10, AX
-	JNE          loop
+	VMAXPS    Z3, Z9, Z9
+	VMINPS    Z4, Z9, Z9
+	VMULPS    Z5, Z9, Z9
+	VMINPS    c4e6e6b28<>+0(SB), Z9, Z9
+	VMAXPS    cce6e6b28<>+0(SB), Z9, Z9
+	VCVTPS2DQ Z9, Z9
+	VPADDD    Z6, Z9, Z9
+	VPMAXSD   Z7, Z9, Z9
+	VPMINSD   Z8, Z9, Z9
+	VPMOVDB   Z9, (R9)(R8*1)
+	ADDQ      $0x10, R8
+	CMPQ      R8, AX
+	JL        loop
+	MOVQ      accStep+16(FP), R8
+	LEAQ      (CX)(R8*4), CX
+	MOVQ      outStep+24(FP), R8
+	LEAQ      (R9)(R8*1), R9
+	TESTQ     DI, DI
+	JE        next
+	ADDQ      R8, DI
+
+next:
+	DECQ R10
+	JNE  row
 	VZEROUPPER
 	RET
 
-// func sumsToF32AVX512(n int, acc *int32, offset *int32, scale *float32, bias *float32, residual *uint8, params *float32, out *float32)
+// func sumsToF32AVX512(rows int, n int, accStep int, outStep int, acc *int32, offset *int32, scale *float32, bias *float32, residual *uint8, params *float32, out *float32)
 // Requires: AVX, AVX512F
-TEXT ·sumsToF32AVX512(SB), NOSPLIT, $0-64
-	MOVQ n+0(FP), AX
-	MOVQ acc+8(FP), CX
-	MOVQ offset+16(FP), DX
-	MOVQ scale+24(FP), BX
-	MOVQ bias+32(FP), SI
-	MOVQ residual+40(FP), DI
-	MOVQ params+48(FP), R8
-	MOVQ out+56(FP), R9
+TEXT ·sumsToF32AVX512(SB), NOSPLIT, $0-88
+	MOVQ         n+8(FP), AX
+	MOVQ         acc+32(FP), CX
+	MOVQ         offset+40(FP), DX
+	MOVQ         scale+48(FP), BX
+	MOVQ         bias+56(FP), SI
+	MOVQ         residual+64(FP), DI
+	MOVQ         params+72(FP), R8
+	MOVQ         out+80(FP), R9
+	MOVQ         rows+0(FP), R10
+	VPBROADCASTD (R8), Z0
+	VPBROADCASTD 4(R8), Z1
+	VPBROADCASTD 8(R8), Z2
+	VPBROADCASTD 12(R8), Z3
+	VPBROADCASTD 16(R8), Z4
+
+row:
+	XORQ R8, R8
 
 loop:
-	VMOVUPS      (CX), Z0
-	VPADDD       (DX), Z0, Z0
-	VCVTDQ2PS    Z0, Z0
-	VMOVUPS      (BX), Z1
-	VFMADD213PS  (SI), Z1, Z0
-	TESTQ        DI, DI
-	JE           limits
-	VPMOVZXBD    (DI), Z1
-	VPBROADCASTD 8(R8), Z2
-	VPXORD       Z2, Z1, Z1
-	VCVTDQ2PS    Z1, Z1
-	VPBROADCASTD 4(R8), Z2
-	VSUBPS       Z2, Z1, Z1
-	VPBROADCASTD (R8), Z2
-	VFMADD231PS  Z2, Z1, Z0
-	ADDQ         $0x10, DI
+	VMOVUPS     (CX)(R8*4), Z5
+	VPADDD      (DX)(R8*4), Z5, Z5
+	VCVTDQ2PS   Z5, Z5
+	VMOVUPS     (BX)(R8*4), Z6
+	VFMADD213PS (SI)(R8*4), Z6, Z5
+	TESTQ       DI, DI
+	JE          limits
+	VPMOVZXBD   (DI)(R8*1), Z6
+	VPXORD      Z2, Z6, Z6
+	VCVTDQ2PS   Z6, Z6
+	VSUBPS      Z1, Z6, Z6
+	VFMADD231PS Z0, Z6, Z5
 
 limits:
-	VPBROADCASTD 12(R8), Z1
-	VMAXPS       Z1, Z0, Z0
-	VPBROADCASTD 16(R8), Z1
-	VMINPS       Z1, Z0, Z0
-	VMOVUPS      Z0, (R9)
-	ADDQ         $0x40, R9
-	ADDQ         $0x40, CX
-	ADDQ         $0x40, DX
-	ADDQ         $0x40, BX
-	ADDQ         $0x40, SI
-	SUBQ         $0x10, AX
-	JNE          loop
+	VMAXPS  Z3, Z5, Z5
+	VMINPS  Z4, Z5, Z5
+	VMOVUPS Z5, (R9)(R8*4)
+	ADDQ    $0x10, R8
+	CMPQ    R8, AX
+	JL      loop
+	MOVQ    accStep+16(FP), R8
+	LEAQ    (CX)(R8*4), CX
+	MOVQ    outStep+24(FP), R8
+	LEAQ    (R9)(R8*4), R9
+	TESTQ   DI, DI
+	JE      next
+	ADDQ    R8, DI
+
+next:
+	DECQ R10
+	JNE  row
 	VZEROUPPER
 	RET
 

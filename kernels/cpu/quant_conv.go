@@ -174,7 +174,7 @@ func (r *quantRun) depthwise(p *pool.Pool) {
 					}
 				}
 			}
-			r.finish(acc, i, 0, r.c.Out, line)
+			r.finishRows(acc, 1, i, 0, r.c.Out, line)
 		}
 	})
 }
@@ -250,15 +250,16 @@ func (r *quantRun) block(panel, from, to int, line []float32) {
 		default:
 			quantTileAVX2(&r.x[0], &at[0], &r.taps[0], len(r.taps), r.in/2, &r.pairs[panel*len(r.taps)*r.in*k.nr/2], &acc[0])
 		}
-		for j := range n {
-			r.finish(acc[j*k.nr:(j+1)*k.nr], i+j, panel*k.nr, cols, line)
-		}
+		r.finishRows(acc[:], n, i, panel*k.nr, cols, line)
 	}
 }
 
 // position is the offset in x of the first number that output position i reads.
 func (r *quantRun) position(i int) int {
 	c := r.c
+	if c.Stride == [3]int{1, 1, 1} && len(r.taps) == 1 && c.OutSize == c.Size {
+		return i * r.in
+	}
 	ow, oh := i%c.OutSize[2], i/c.OutSize[2]%c.OutSize[1]
 	n := i / (c.OutSize[2] * c.OutSize[1])
 	return ((n*r.h+oh*c.Stride[1])*r.width + ow*c.Stride[2]) * r.in
@@ -280,27 +281,36 @@ func (r *quantRun) tileGeneric(panel, at int, acc []int32) {
 	}
 }
 
-// finish turns the sums of one position into results for cols channels from ch on. line is room for as many numbers as acc has.
-func (r *quantRun) finish(acc []int32, i, ch, cols int, line []float32) {
-	ep, at := r.ep, i*r.c.Out+ch
-	if !hasAVX2 || ep.Float != nil || ep.Act.Kind != ActNone || cols < len(acc) {
-		r.numbers(line, acc, at, ch, cols)
-		ep.Act.Apply(line[:cols], line[:cols])
-		if ep.Float != nil {
-			copy(ep.Float[at:], line[:cols])
-		} else {
-			QuantizeF32(ep.Out[at:at+cols], line[:cols], ep.To)
+// finishRows turns the sums of n positions from i on into results for cols channels from ch on. line is room for a row.
+func (r *quantRun) finishRows(acc []int32, n, i, ch, cols int, line []float32) {
+	ep, nr, out := r.ep, r.k.nr, r.c.Out
+	if !hasAVX2 || ep.Float != nil || ep.Act.Kind != ActNone || cols < nr {
+		for j := range n {
+			r.finish(acc[j*nr:(j+1)*nr], i+j, ch, cols, line)
 		}
 		return
 	}
+	at := i*out + ch
 	residual := (*uint8)(nil)
 	if ep.Residual != nil {
 		residual = &ep.Residual[at]
 	}
 	if hasAVX512 {
-		requantizeAVX512(len(acc), &acc[0], &r.offsets[ch], &r.scale[ch], &r.bias[ch], residual, &r.params[0], &ep.Out[at])
+		requantizeAVX512(n, nr, nr, out, &acc[0], &r.offsets[ch], &r.scale[ch], &r.bias[ch], residual, &r.params[0], &ep.Out[at])
 	} else {
-		requantizeAVX2(len(acc), &acc[0], &r.offsets[ch], &r.scale[ch], &r.bias[ch], residual, &r.params[0], &ep.Out[at])
+		requantizeAVX2(n, nr, nr, out, &acc[0], &r.offsets[ch], &r.scale[ch], &r.bias[ch], residual, &r.params[0], &ep.Out[at])
+	}
+}
+
+// finish is finishRows for one position, by way of float32.
+func (r *quantRun) finish(acc []int32, i, ch, cols int, line []float32) {
+	ep, at := r.ep, i*r.c.Out+ch
+	r.numbers(line, acc, at, ch, cols)
+	ep.Act.Apply(line[:cols], line[:cols])
+	if ep.Float != nil {
+		copy(ep.Float[at:], line[:cols])
+	} else {
+		QuantizeF32(ep.Out[at:at+cols], line[:cols], ep.To)
 	}
 }
 
@@ -314,9 +324,9 @@ func (r *quantRun) numbers(line []float32, acc []int32, at, ch, cols int) {
 			residual = &ep.Residual[at]
 		}
 		if hasAVX512 {
-			sumsToF32AVX512(n, &acc[0], &r.offsets[ch], &r.scale[ch], &r.bias[ch], residual, &r.params[0], &line[0])
+			sumsToF32AVX512(1, n, 0, 0, &acc[0], &r.offsets[ch], &r.scale[ch], &r.bias[ch], residual, &r.params[0], &line[0])
 		} else {
-			sumsToF32AVX2(n, &acc[0], &r.offsets[ch], &r.scale[ch], &r.bias[ch], residual, &r.params[0], &line[0])
+			sumsToF32AVX2(1, n, 0, 0, &acc[0], &r.offsets[ch], &r.scale[ch], &r.bias[ch], residual, &r.params[0], &line[0])
 		}
 	}
 	for j := n; j < cols; j++ {

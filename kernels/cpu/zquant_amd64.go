@@ -19,15 +19,15 @@ func quantTileAVX2(x *uint8, rows *int, taps *int, ntaps int, steps int, w *int3
 //go:noescape
 func maxU8AVX2(d *uint8, x *uint8, n int)
 
-// requantizeAVX2 turns n sums, a multiple of 16, into 8-bit integers: f = (acc+offset)*scale + bias + ((residual^flip) - zero)*step, limited; residual may be nil. params are step, zero, flip, lo, hi, 1/scale, zero, least, most.
+// requantizeAVX2 turns rows of n sums, a multiple of 16, into 8-bit integers: f = (acc+offset)*scale + bias + ((residual^flip) - zero)*step, limited; residual may be nil. Rows of acc are accStep elements apart, those of residual and out outStep. params are step, zero, flip, lo, hi, 1/scale, zero, least, most.
 //
 //go:noescape
-func requantizeAVX2(n int, acc *int32, offset *int32, scale *float32, bias *float32, residual *uint8, params *float32, out *uint8)
+func requantizeAVX2(rows int, n int, accStep int, outStep int, acc *int32, offset *int32, scale *float32, bias *float32, residual *uint8, params *float32, out *uint8)
 
-// sumsToF32AVX2 turns n sums, a multiple of 16, into float32: f = (acc+offset)*scale + bias + ((residual^flip) - zero)*step, limited; residual may be nil. params are step, zero, flip, lo, hi, 1/scale, zero, least, most.
+// sumsToF32AVX2 turns rows of n sums, a multiple of 16, into float32: f = (acc+offset)*scale + bias + ((residual^flip) - zero)*step, limited; residual may be nil. Rows of acc are accStep elements apart, those of residual and out outStep. params are step, zero, flip, lo, hi, 1/scale, zero, least, most.
 //
 //go:noescape
-func sumsToF32AVX2(n int, acc *int32, offset *int32, scale *float32, bias *float32, residual *uint8, params *float32, out *float32)
+func sumsToF32AVX2(rows int, n int, accStep int, outStep int, acc *int32, offset *int32, scale *float32, bias *float32, residual *uint8, params *float32, out *float32)
 
 // quantDepthwiseAVX2 is the sum over taps of x * w for each of n channels, a multiple of 16: taps are at offsets from x, w is [ntaps, n].
 //
@@ -44,15 +44,15 @@ func quantizeF32AVX2(dst *uint8, x *float32, n int, params *float32)
 //go:noescape
 func dequantizeF32AVX2(dst *float32, x *uint8, n int, flip int32, zero float32, scale float32)
 
-// requantizeAVX512 turns n sums, a multiple of 16, into 8-bit integers: f = (acc+offset)*scale + bias + ((residual^flip) - zero)*step, limited; residual may be nil. params are step, zero, flip, lo, hi, 1/scale, zero, least, most.
+// requantizeAVX512 turns rows of n sums, a multiple of 16, into 8-bit integers: f = (acc+offset)*scale + bias + ((residual^flip) - zero)*step, limited; residual may be nil. Rows of acc are accStep elements apart, those of residual and out outStep. params are step, zero, flip, lo, hi, 1/scale, zero, least, most.
 //
 //go:noescape
-func requantizeAVX512(n int, acc *int32, offset *int32, scale *float32, bias *float32, residual *uint8, params *float32, out *uint8)
+func requantizeAVX512(rows int, n int, accStep int, outStep int, acc *int32, offset *int32, scale *float32, bias *float32, residual *uint8, params *float32, out *uint8)
 
-// sumsToF32AVX512 turns n sums, a multiple of 16, into float32: f = (acc+offset)*scale + bias + ((residual^flip) - zero)*step, limited; residual may be nil. params are step, zero, flip, lo, hi, 1/scale, zero, least, most.
+// sumsToF32AVX512 turns rows of n sums, a multiple of 16, into float32: f = (acc+offset)*scale + bias + ((residual^flip) - zero)*step, limited; residual may be nil. Rows of acc are accStep elements apart, those of residual and out outStep. params are step, zero, flip, lo, hi, 1/scale, zero, least, most.
 //
 //go:noescape
-func sumsToF32AVX512(n int, acc *int32, offset *int32, scale *float32, bias *float32, residual *uint8, params *float32, out *float32)
+func sumsToF32AVX512(rows int, n int, accStep int, outStep int, acc *int32, offset *int32, scale *float32, bias *float32, residual *uint8, params *float32, out *float32)
 
 // quantDepthwiseAVX512 is the sum over taps of x * w for each of n channels, a multiple of 16: taps are at offsets from x, w is [ntaps, n].
 //

@@ -171,62 +171,74 @@ func storeBytes(x, low vec, to Mem) {
 	VMOVQ(hi, to)
 }
 
-// numbers turns a vector of sums into the numbers they stand for, with residual and limits; params as requantize has them.
-func numbers(acc, offset, scale, bias, residual Register, param func(i int) vec) vec {
-	f := VEC()
-	VMOVUPS(Mem{Base: acc}, f)
-	VPADDD(Mem{Base: offset}, f, f)
-	VCVTDQ2PS(f, f)
-	VFMADD213PS(Mem{Base: bias}, load(Mem{Base: scale}), f)
-	TESTQ(residual, residual)
-	JE(LabelRef("limits"))
-	r := VEC()
-	VPMOVZXBD(Mem{Base: residual}, r)
-	if wide {
-		VPXORD(param(2), r, r)
-	} else {
-		VPXOR(param(2), r, r)
-	}
-	VCVTDQ2PS(r, r)
-	VSUBPS(param(1), r, r)
-	VFMADD231PS(param(0), r, f)
-	ADDQ(Imm(uint64(width())), residual)
-	Label("limits")
-	VMAXPS(param(3), f, f)
-	VMINPS(param(4), f, f)
-	return f
-}
-
-// fromSums writes a function over sums: into 8-bit integers, or into float32.
-func fromSums(name, doc, out string, rest func(param func(i int) vec) func(f vec, to Mem), size int) {
-	function(name+isa(), "func(n int, acc, offset *int32, scale, bias *float32, residual *uint8, params *float32, out *"+out+")", doc)
+// fromSums writes a function over rows of sums: into 8-bit integers, or into float32. Params are broadcast once for all rows.
+func fromSums(name, what, out string, size int, rest func(param func(i int) vec) func(f vec, to Mem)) {
+	const formula = "f = (acc+offset)*scale + bias + ((residual^flip) - zero)*step, limited; residual may be nil. Rows of acc are accStep elements apart, those of residual and out outStep. params are step, zero, flip, lo, hi, 1/scale, zero, least, most."
+	function(name+isa(), "func(rows, n, accStep, outStep int, acc, offset *int32, scale, bias *float32, residual *uint8, params *float32, out *"+out+")", "turns rows of n sums, a multiple of 16, into "+what+": "+formula)
 	n, acc, offset := Load(Param("n"), GP64()), Load(Param("acc"), GP64()), Load(Param("offset"), GP64())
 	scale, bias, residual := Load(Param("scale"), GP64()), Load(Param("bias"), GP64()), Load(Param("residual"), GP64())
 	params, to := Load(Param("params"), GP64()), Load(Param("out"), GP64())
+	rows, step, j := Load(Param("rows"), GP64()), GP64(), GP64()
 	param := func(i int) vec { return broadcastAt(Mem{Base: params, Disp: 4 * i}) }
-	store := rest(param)
-	Label("loop")
-	store(numbers(acc, offset, scale, bias, residual, param), Mem{Base: to})
-	ADDQ(Imm(uint64(size*width())), to)
-	for _, p := range []Register{acc, offset, scale, bias} {
-		ADDQ(Imm(uint64(4*width())), p)
+	keep := param // AVX2 has too few registers for all
+	if wide {
+		var held [5]vec
+		for i := range held {
+			held[i] = param(i)
+		}
+		keep = func(i int) vec { return held[i] }
 	}
-	SUBQ(Imm(uint64(width())), n)
-	JNE(LabelRef("loop"))
+	store := rest(param)
+	Label("row")
+	XORQ(j, j)
+	Label("loop")
+	f := VEC()
+	VMOVUPS(Mem{Base: acc, Index: j, Scale: 4}, f)
+	VPADDD(Mem{Base: offset, Index: j, Scale: 4}, f, f)
+	VCVTDQ2PS(f, f)
+	VFMADD213PS(Mem{Base: bias, Index: j, Scale: 4}, load(Mem{Base: scale, Index: j, Scale: 4}), f)
+	TESTQ(residual, residual)
+	JE(LabelRef("limits"))
+	r := VEC()
+	VPMOVZXBD(Mem{Base: residual, Index: j, Scale: 1}, r)
+	if wide {
+		VPXORD(keep(2), r, r)
+	} else {
+		VPXOR(keep(2), r, r)
+	}
+	VCVTDQ2PS(r, r)
+	VSUBPS(keep(1), r, r)
+	VFMADD231PS(keep(0), r, f)
+	Label("limits")
+	VMAXPS(keep(3), f, f)
+	VMINPS(keep(4), f, f)
+	store(f, Mem{Base: to, Index: j, Scale: uint8(size)})
+	ADDQ(Imm(uint64(width())), j)
+	CMPQ(j, n)
+	JL(LabelRef("loop"))
+	Load(Param("accStep"), step)
+	LEAQ(Mem{Base: acc, Index: step, Scale: 4}, acc)
+	Load(Param("outStep"), step)
+	LEAQ(Mem{Base: to, Index: step, Scale: uint8(size)}, to)
+	TESTQ(residual, residual)
+	JE(LabelRef("next"))
+	ADDQ(step, residual)
+	Label("next")
+	DECQ(rows)
+	JNE(LabelRef("row"))
 	VZEROUPPER()
 	RET()
 }
 
 func requantize() {
-	const formula = "f = (acc+offset)*scale + bias + ((residual^flip) - zero)*step, limited; residual may be nil. params are step, zero, flip, lo, hi, 1/scale, zero, least, most."
-	fromSums("requantize", "turns n sums, a multiple of 16, into 8-bit integers: "+formula, "uint8", func(param func(i int) vec) func(f vec, to Mem) {
+	fromSums("requantize", "8-bit integers", "uint8", 1, func(param func(i int) vec) func(f vec, to Mem) {
 		low := lowBytes()
 		inv, zero, least, most := param(5), param(6), param(7), param(8)
 		return func(f vec, to Mem) { storeBytes(toQuantum(f, inv, zero, least, most), low, to) }
-	}, 1)
-	fromSums("sumsToF32", "turns n sums, a multiple of 16, into float32: "+formula, "float32", func(param func(i int) vec) func(f vec, to Mem) {
+	})
+	fromSums("sumsToF32", "float32", "float32", 4, func(param func(i int) vec) func(f vec, to Mem) {
 		return func(f vec, to Mem) { VMOVUPS(f, to) }
-	}, 4)
+	})
 }
 
 // depthwise adds up the taps of each channel in float32, which holds these sums exactly.
