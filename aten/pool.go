@@ -207,12 +207,7 @@ func checkPoolDType(name string, dt tensor.DType) {
 func maxPoolKernel(k *Kernel, n int) {
 	ks := poolList(k.Args, 1, n, nil, "")
 	w := slidingWindows(ks, poolList(k.Args, 2, n, k.Ints(1), ""), poolList(k.Args, 3, n, nil, ""), poolList(k.Args, 4, n, nil, ""))
-	p := newPoolPlan(n, k.T(0).Sizes(), k.Out[0].Sizes(), w)
-	if len(k.Out) == 1 && p.byChannels(n, k.T(0), k.Out[0]) {
-		maxRows(k, p, k.T(0), k.Out[0])
-		return
-	}
-	maxKernel(k, p)
+	maxKernel(k, newPoolPlan(n, k.T(0).Sizes(), k.Out[0].Sizes(), w))
 }
 
 // PoolSpec brings a max_pool2d of [N, C, H, W] to the form of a convolution with C channels: its arguments and its result.
@@ -299,12 +294,7 @@ func shapeAvgPool(a *Args, xAt, n int) []Meta {
 
 func avgPoolKernel(k *Kernel, n int) {
 	ks, s, p, d := avgArgs(k.Args, 1, n)
-	w := newPoolPlan(n, k.T(0).Sizes(), k.Out[0].Sizes(), slidingWindows(ks, s, p, d))
-	if w.byChannels(n, k.T(0), k.Out[0]) {
-		avgRows(k, w, k.T(0), k.Out[0], k.Bool(5), divisorOf(k.Args, 6))
-		return
-	}
-	avgKernel(k, w, k.Bool(5), divisorOf(k.Args, 6))
+	avgKernel(k, newPoolPlan(n, k.T(0).Sizes(), k.Out[0].Sizes(), slidingWindows(ks, s, p, d)), k.Bool(5), divisorOf(k.Args, 6))
 }
 
 func avgKernel(k *Kernel, p *poolPlan, full bool, divisor int64) {

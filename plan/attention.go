@@ -1,52 +1,51 @@
 package plan
 
 import (
-	"slices"
-
 	"github.com/pt2go/pt2/aten"
-	"github.com/pt2go/pt2/symbolic"
 )
 
-// groupAttention is the pass that lets attention read keys and values where each is shared by a group of heads, instead of a copy in
-// which they are repeated: expand to [B, KV, group, S, D], then reshape to [B, KV*group, S, D].
-func (g *graph) groupAttention() {
-	for i, in := range g.instrs {
+// shareHeads is the pass that lets attention read keys and values with fewer heads than queries where they lie, instead of a copy with
+// each head repeated.
+func (g *graph) shareHeads() {
+	for j, in := range g.instrs {
 		if in.Op.Name() != "aten._scaled_dot_product_flash_attention_for_cpu.default" {
 			continue
 		}
-		k, v := g.unrepeated(in.Args.Tensor(1), i), g.unrepeated(in.Args.Tensor(2), i)
+		k, v := g.unrepeated(in.Args.Tensor(1), j), g.unrepeated(in.Args.Tensor(2), j)
 		if k == nil || v == nil || !k.Sizes[1].Eq(v.Sizes[1]) {
 			continue
 		}
-		args := &aten.Args{Op: in.Op, V: slices.Clone(in.Args.V)}
-		args.V[1], args.V[2] = k, v
-		g.set(i, &Instr{Op: in.Op, Args: args, Outs: in.Outs, zero: in.zero})
+		a := &aten.Args{Op: in.Op, V: append([]any(nil), in.Args.V...)}
+		a.V[1], a.V[2] = k, v
+		g.set(j, &Instr{Op: in.Op, Args: a, Outs: in.Outs, zero: in.zero})
 	}
-	g.compact()
-	g.dropDead()
 }
 
-// unrepeated finds the tensor of which v, which instruction i reads, repeats each head; nil if there is none.
-func (g *graph) unrepeated(v *aten.Value, i int) *aten.Value {
-	p, _ := g.producer(v)
-	if p < 0 || !v.IsContiguous() {
+// unrepeated is the [N, KVHeads, S, D] of which x [N, Heads, S, D] is a copy with each head repeated, as it is before instruction j;
+// nil if x is something else.
+func (g *graph) unrepeated(x *aten.Value, j int) *aten.Value {
+	i, out := g.producer(x)
+	if i < 0 || !aligned(x, out) || x.Dim() != 4 {
 		return nil
 	}
-	in := g.instrs[p]
-	if name := in.Op.Name(); in.Op != copyOp && name != "aten.reshape.default" && name != "aten.clone.default" && name != "aten.contiguous.default" {
+	switch g.instrs[i].Op.Name() {
+	case "aten.reshape.default", "aten.clone.default":
+	default:
 		return nil
 	}
-	x := in.Args.Tensor(0)
-	if x.T != nil || x.Dim() != 5 || x.DType != v.DType || x.Conj || x.Neg || !x.Strides[2].Eq(symbolic.N(0)) || !g.stable(x, p, i) {
+	src := g.instrs[i].Args.Tensor(0)
+	if src.Dim() != 5 || src.Strides[2].Int64() != 0 || !src.Sizes[1].Mul(src.Sizes[2]).Eq(x.Sizes[1]) || src.Conj || src.Neg ||
+		!src.Sizes[0].Eq(x.Sizes[0]) || !src.Sizes[3].Eq(x.Sizes[2]) || !src.Sizes[4].Eq(x.Sizes[3]) || !g.stable(src, i, j) {
 		return nil
 	}
-	s := x.Sizes
-	if !aten.SameSizes(v.Sizes, []symbolic.Int{s[0], s[1].Mul(s[2]), s[3], s[4]}) {
-		return nil
+	c := *src
+	pick := []int{0, 1, 3, 4}
+	c.Sizes, c.Strides = c.Sizes[:0:0], c.Strides[:0:0]
+	for _, d := range pick {
+		c.Sizes, c.Strides = append(c.Sizes, src.Sizes[d]), append(c.Strides, src.Strides[d])
 	}
-	m := x.Meta
-	m.View = nil
-	m.Sizes = []symbolic.Int{s[0], s[1], s[3], s[4]}
-	m.Strides = []symbolic.Int{x.Strides[0], x.Strides[1], x.Strides[3], x.Strides[4]}
-	return &aten.Value{Meta: m, Ref: x.Ref}
+	if src.T != nil {
+		c.T = src.T.WithView(aten.Int64s(c.Sizes), aten.Int64s(c.Strides), src.T.Offset())
+	}
+	return &c
 }

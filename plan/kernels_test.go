@@ -135,17 +135,3 @@ func TestRecurrent(t *testing.T) {
 		{name: "GRU", inputs: [][]int64{{2, 5, 6}}, run: layer(3, true), want: []string{"plan.rnn_layer("}, tol: 1e-4},
 	})
 }
-
-func TestGroupedAttention(t *testing.T) {
-	runCases(t, []testCase{{
-		name: "keys repeated for groups of heads", inputs: [][]int64{{2, 6, 3, 8}, {2, 2, 11, 8}, {2, 2, 11, 8}},
-		run: func(b *builder, in []*aten.Value) []*aten.Value {
-			repeat := func(x *aten.Value) *aten.Value {
-				x = b.Call("expand", b.Call("unsqueeze", x, 2), []int64{2, 2, 3, 11, 8})
-				return b.Call("reshape", x, []int64{2, 6, 11, 8})
-			}
-			return aten.One(b.Call("scaled_dot_product_attention", in[0], repeat(in[1]), repeat(in[2])))
-		},
-		want: []string{"flash_attention"}, absent: []string{"reshape("}, tol: 1e-4,
-	}})
-}
