@@ -79,13 +79,15 @@ func attend(b *Build, q, k, v, mask *Value, causal bool, scale any, gqa bool) *V
 	if causal && mask != nil {
 		Fail("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
 	}
-	if !fusable(q, k, v, mask, gqa) {
+	if fits := fusable(q, k, v, mask, gqa); !fits || gqa && !b.computes() {
 		if gqa && q.Dim() >= 3 {
 			hq := q.Sizes[q.Dim()-3]
 			k = b.Call("repeat_interleave.self_int", k, hq.FloorDiv(k.Sizes[k.Dim()-3]), -3)
 			v = b.Call("repeat_interleave.self_int", v, hq.FloorDiv(v.Sizes[v.Dim()-3]), -3)
 		}
-		return composedAttention(b, q, k, v, mask, causal, scale)
+		if !fits {
+			return composedAttention(b, q, k, v, mask, causal, scale)
+		}
 	}
 	if q.Dim() == 3 { // PyTorch does not fuse it, so the result is row-major
 		x := [3]*Value{b.Call("contiguous", q), k, v}

@@ -22,6 +22,10 @@ type Executor interface {
 	Result(op *Op, a *Args) any
 }
 
+// Computing marks an executor that computes, or plans to. For it decompositions may use operators in ways that PyTorch's own do not
+// serve; a graph that is saved keeps to those.
+type Computing interface{ Computing() }
+
 // Lowerer is an executor that wants some operators in another form, with the same schema and results.
 type Lowerer interface{ Lower(op *Op) *Op }
 
@@ -68,6 +72,12 @@ func (b *Build) op(name string) *Op {
 		panic("aten: a decomposition calls " + full + ", which is not in the registry")
 	}
 	return op
+}
+
+// computes reports that nobody saves what is called.
+func (b *Build) computes() bool {
+	_, ok := b.Exec.(Computing)
+	return ok
 }
 
 // CallN calls an operator and gives all its tensor results; a Tensor[] result is spread out. Arguments are positional, in
@@ -410,6 +420,9 @@ func (e *Eager) Run(op *Op, a *Args, outs []*Value) {
 	}
 	op.CPU(&k)
 }
+
+// Computing implements [Computing].
+func (e *Eager) Computing() {}
 
 // Dynamic implements [Executor].
 func (e *Eager) Dynamic(op *Op, a *Args) []*Value {

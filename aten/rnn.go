@@ -170,7 +170,7 @@ func layers(b *Build, a *Args, hx []*Value, mode int, run cellRun) []*Value {
 
 // oneLayer runs a layer in one direction: by an operator of its own where there is one, else step by step.
 func oneLayer(b *Build, x *Value, w rnnWeights, h []*Value, mode int, reverse bool, run cellRun) (out *Value, last []*Value) {
-	if fusedLayer(x, w, mode) {
+	if b.computes() && fusedLayer(x, w, mode) {
 		return recurrentLayer(b, x, w, h, mode, reverse)
 	}
 	steps := b.CallN("unbind.int", linearOpt(b, x, w.ih, w.bih), 0)

@@ -224,6 +224,9 @@ func (r *Recorder) fold(in *Instr) {
 	(&aten.Eager{Pool: r.Pool}).Run(in.Op, in.Args, in.Outs)
 }
 
+// Computing implements [aten.Computing].
+func (r *Recorder) Computing() {}
+
 // Dynamic implements [aten.Executor].
 func (r *Recorder) Dynamic(op *aten.Op, a *aten.Args) []*aten.Value {
 	if constant(a) && op.Tags&aten.Random == 0 && !r.NoFold {
