@@ -108,7 +108,7 @@ func ExampleFunc() {
 	score := pt2.Func[request, map[string]*tensor.Tensor](m)
 	out, err := score(context.Background(), request{Input: [1][4]float32{{-1, 2, 0, -2}}, Options: map[string]any{"bias": [3]float32{0, 0.5}}, Temperature: 2})
 	fmt.Println(out["best"], err)
-	// Output: tensor([1], dtype=int64) <nil>
+	// Output: tensor([1]) <nil>
 }
 
 // The numbers are what PyTorch printed when examples/embed/scorer.py made the archive.

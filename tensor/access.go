@@ -1,9 +1,6 @@
 package tensor
 
-import (
-	"fmt"
-	"strings"
-)
+import "fmt"
 
 // elementOffset gives the storage offset of the i-th element in row-major order.
 func (t *Tensor) elementOffset(i int64) int64 {
@@ -119,67 +116,4 @@ func (t *Tensor) SetFloat(i int64, v float64) error {
 		return fmt.Errorf("tensor: %v cannot be set from a float", t.dtype)
 	}
 	return nil
-}
-
-// Printing follows torch.set_printoptions' defaults in spirit: four decimals, long dimensions cut after three.
-const (
-	printEdge = 3
-	printAll  = 1000
-)
-
-// String prints the elements, dtype and sizes, shortened for large tensors.
-func (t *Tensor) String() string {
-	var b strings.Builder
-	b.WriteString("tensor(")
-	t.print(&b, 0, t.offset, 1)
-	if len(t.sizes) > 0 && t.Numel() > printAll {
-		fmt.Fprintf(&b, ", size=%v", t.sizes)
-	}
-	fmt.Fprintf(&b, ", dtype=%v)", t.dtype)
-	return b.String()
-}
-
-func (t *Tensor) print(b *strings.Builder, d int, off int64, indent int) {
-	if d == len(t.sizes) {
-		b.WriteString(t.elementText(off))
-		return
-	}
-	n := t.sizes[d]
-	b.WriteByte('[')
-	cut := t.Numel() > printAll && n > 2*printEdge
-	for i := int64(0); i < n; i++ {
-		if i > 0 {
-			b.WriteByte(',')
-			if d < len(t.sizes)-1 {
-				b.WriteString("\n" + strings.Repeat(" ", 6+indent))
-			} else {
-				b.WriteByte(' ')
-			}
-		}
-		if cut && i == printEdge {
-			b.WriteString("...")
-			i = n - printEdge - 1
-			continue
-		}
-		t.print(b, d+1, off+i*t.strides[d], indent+1)
-	}
-	b.WriteByte(']')
-}
-
-func (t *Tensor) elementText(off int64) string {
-	re, im := t.element(off)
-	switch {
-	case t.dtype == Bool:
-		if re != 0 {
-			return "True"
-		}
-		return "False"
-	case t.dtype == Int64:
-		return fmt.Sprint(Data[int64](&Tensor{storage: t.storage, dtype: t.dtype, offset: off})[0])
-	case t.dtype.IsInt():
-		return fmt.Sprint(int64(re))
-	case t.dtype.IsComplex():
-		return fmt.Sprintf("%.4f%+.4fj", re, im)
-	}
-	return fmt.Sprintf("%.4f", re)
 }

@@ -126,7 +126,11 @@ func runOnce(ctx context.Context, f *runFlags, model string, w io.Writer) error 
 		if i < len(sig.Outputs) {
 			name = sig.Outputs[i].Name
 		}
-		fmt.Fprintf(w, "%s = %s\n", name, format(x))
+		text, sep := format(x), " "
+		if strings.Contains(text, "\n") {
+			sep = "\n" // so that the columns stand below each other
+		}
+		fmt.Fprintf(w, "%s =%s%s\n", name, sep, text)
 	}
 	return nil
 }
@@ -158,7 +162,7 @@ func (f *runFlags) profiled(ctx context.Context, m *pt2.Model, in []any, w io.Wr
 
 func format(x any) string {
 	if t, ok := x.(*tensor.Tensor); ok && t != nil {
-		return fmt.Sprintf("%v\n", t)
+		return t.String()
 	}
 	if x == nil {
 		return "None"
