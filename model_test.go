@@ -59,6 +59,13 @@ func TestRunNamed(t *testing.T) {
 	if got := round(out["softmax"]); got != "0.1945 0.3726 0.4329 0.3674 0.3863 0.2463" || len(out) != 2 {
 		t.Errorf("got %v", out)
 	}
+	again, err := m.RunNamed(context.Background(), map[string]any{"features": [2][4]float64{{1, 0, 0, 1}, {-1, 2, 0, -2}}, "options['bias']": []float32{0, 0.5, 0}, "temperature": 2})
+	if err != nil || round(again["softmax"]) != round(out["softmax"]) {
+		t.Errorf("Go values: %v %v", again, err)
+	}
+	if _, err := m.RunNamed(context.Background(), map[string]any{"features": "x", "options['bias']": bias, "temperature": 2}); err == nil || !strings.Contains(err.Error(), `input "features": want a float32 tensor`) {
+		t.Error(err)
+	}
 	delete(in, "temperature")
 	if _, err := m.RunNamed(context.Background(), in); err == nil || !strings.Contains(err.Error(), `"temperature" is missing`) {
 		t.Error(err)

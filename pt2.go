@@ -320,7 +320,8 @@ func (m *Model) RunTensors(ctx context.Context, inputs ...*Tensor) ([]*Tensor, e
 	return res, nil
 }
 
-// RunNamed is [Model.Run] with inputs by the names that [Model.Signature] lists; outputs are by name too.
+// RunNamed is [Model.Run] with inputs by the names that [Model.Signature] lists, as tensors or as Go values like those of [Model.Call];
+// outputs are by name too.
 func (m *Model) RunNamed(ctx context.Context, inputs map[string]any) (map[string]any, error) {
 	in := make([]any, len(m.names))
 	used := 0
@@ -329,7 +330,11 @@ func (m *Model) RunNamed(ctx context.Context, inputs map[string]any) (map[string
 		if !ok {
 			return nil, fmt.Errorf("pt2: input %q is missing; the program takes %q", n, m.names)
 		}
-		in[i] = v
+		leaf, err := m.spec.encode(i, v)
+		if err != nil {
+			return nil, fmt.Errorf("pt2: input %q: %w", n, err)
+		}
+		in[i] = leaf
 		used++
 	}
 	if used != len(inputs) {

@@ -18,7 +18,7 @@ type NodeError struct {
 	Err    error
 }
 
-// Error gives the cause first, since it is PyTorch's own message, then the node.
+// Error names the node, then gives the cause, which for a refusal is in PyTorch's words.
 func (e *NodeError) Error() string {
 	return fmt.Sprintf("interp: node %s (%s): %v", e.Node, e.Target, e.Err)
 }

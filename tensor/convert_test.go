@@ -81,7 +81,7 @@ func TestFromGoRefuses(t *testing.T) {
 	}{
 		{nil, Float32}, {"text", Float32}, {[]string{"a"}, Float32}, {map[int]int{}, Float32}, {&[]float32{}, Float32},
 		{[][]float32{{1}, {1, 2}}, Float32}, {300, Uint8}, {-1, Uint8}, {-1, Uint64}, {uint64(1) << 63, Int64},
-		{1.5, Int64}, {true, Float32}, {1, Bool}, {complex(1, 2), Float32}, {1.5, Float8E5M2}, {[]int{1 << 31}, Int32},
+		{1.5, Int64}, {true, Float32}, {1, Bool}, {complex(1, 2), Float32}, {1.5, Float8E5M2}, {[]int64{1 << 31}, Int32},
 	} {
 		if x, err := FromGo(c.v, c.dt); !errors.Is(err, ErrConvert) {
 			t.Errorf("%T into %v: %v %v", c.v, c.dt, x, err)
