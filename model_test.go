@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"reflect"
 	"strings"
 	"sync"
@@ -175,4 +176,54 @@ func TestSingleThreaded(t *testing.T) {
 	if _, err := pt2.Load(scorer, pt2.WithDeviceIndex(0)); err == nil || !strings.Contains(err.Error(), "CPU") {
 		t.Error(err)
 	}
+}
+
+// After Close the mapped weights are gone: every use is an error, none a crash; Close waits for calls that have begun.
+func TestClose(t *testing.T) {
+	m := open(t, pnet+"/model.pt2")
+	other, err := m.Instance()
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := tensor.New(tensor.Float32, 1, 3, 64, 64)
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for {
+				if _, err := m.Run(context.Background(), x); err != nil {
+					if !errors.Is(err, pt2.ErrClosed) {
+						t.Error(err)
+					}
+					return
+				}
+			}
+		})
+	}
+	out, err := other.Run(context.Background(), x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Close(); err != nil {
+		t.Error(err)
+	}
+	wg.Wait()
+	if err := m.Close(); err != nil {
+		t.Errorf("closed twice: %v", err)
+	}
+	_ = out[0].(*tensor.Tensor).String()
+	_, err1 := other.Run(context.Background(), x)
+	_, err2 := m.Instance()
+	err3 := m.LoadStateDict(nil)
+	err4 := m.Call(context.Background(), nil, x)
+	err5 := m.Warmup(context.Background())
+	_, err6 := m.Plan(x)
+	for i, err := range []error{err1, err2, err3, err4, err5, err6} {
+		if !errors.Is(err, pt2.ErrClosed) || !errors.Is(err, fs.ErrClosed) {
+			t.Errorf("use %d of a closed model: %v", i+1, err)
+		}
+	}
+	m.Reset()
+	m.Trim()
+	_ = m.Snapshot()
+	_ = m.Signature()
 }

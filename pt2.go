@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"sync"
 	"time"
 
 	"github.com/pt2go/pt2/aten"
@@ -40,7 +41,29 @@ type Model struct {
 	single   bool
 	pool     *pool.Pool
 	ownPool  bool
+	life     *life
 }
+
+// life keeps the mapped file there while a call is under way. A model and its instances have one.
+type life struct {
+	sync.RWMutex
+	closed bool
+}
+
+// ErrClosed is a use of a model, or of an instance of it, after Close. It is also fs.ErrClosed.
+var ErrClosed = fmt.Errorf("pt2: the model is closed: %w", fs.ErrClosed)
+
+// enter begins a use of the model, which ends with leave.
+func (m *Model) enter() error {
+	m.life.RLock()
+	if m.life.closed {
+		m.life.RUnlock()
+		return ErrClosed
+	}
+	return nil
+}
+
+func (m *Model) leave() { m.life.RUnlock() }
 
 type config struct {
 	program  string
@@ -229,7 +252,7 @@ func newModel(contents *loader.Contents, c *config) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{contents: contents, pool: pool.Default()}
+	m := &Model{contents: contents, pool: pool.Default(), life: &life{}}
 	if c.threads > 0 {
 		m.pool, m.ownPool = pool.New(c.threads), true
 	}
@@ -251,11 +274,18 @@ func newModel(contents *loader.Contents, c *config) (*Model, error) {
 	return m, nil
 }
 
-// Close ends the model and gives the file back. Calls that are running must have returned; tensors that Run gave stay valid.
+// Close ends the model and gives the file back. It waits for calls that are under way; later ones are [ErrClosed], and the tensors
+// of [Model.Program] must not be used any more. Tensors that Run gave stay valid. Closing an instance, or closing twice, does nothing.
 func (m *Model) Close() error {
 	if m.contents == nil {
 		return nil
 	}
+	m.life.Lock()
+	defer m.life.Unlock()
+	if m.life.closed {
+		return nil
+	}
+	m.life.closed = true
 	m.module.Trim()
 	if m.ownPool {
 		m.pool.Close()
@@ -268,7 +298,13 @@ func (m *Model) Program() *export.Program { return m.module.Program() }
 
 // Plan compiles the program for inputs like these, as Run does on its first call with such sizes; see [plan.Plan]. It is nil if the
 // program cannot be planned for them.
-func (m *Model) Plan(inputs ...any) (*plan.Plan, error) { return m.module.Plan(inputs...) }
+func (m *Model) Plan(inputs ...any) (*plan.Plan, error) {
+	if err := m.enter(); err != nil {
+		return nil, err
+	}
+	defer m.leave()
+	return m.module.Plan(inputs...)
+}
 
 // ExtraFiles are the archive's extra files by name.
 func (m *Model) ExtraFiles() map[string]string {
@@ -281,6 +317,10 @@ func (m *Model) ExtraFiles() map[string]string {
 // Run calls the program on its flat inputs, the leaves of (args, kwargs) in order: *Tensor, int64, float64, bool, string or
 // nil. The outputs are the leaves of the result in the same forms and belong to the caller. ctx is checked between operators.
 func (m *Model) Run(ctx context.Context, inputs ...any) ([]any, error) {
+	if err := m.enter(); err != nil {
+		return nil, err
+	}
+	defer m.leave()
 	if m.slots != nil {
 		select {
 		case m.slots <- struct{}{}:
@@ -446,15 +486,24 @@ func (m *Model) Stateful() bool { return m.module.Stateful() }
 
 // Instance makes a model over the same weights with buffers of its own, in their initial state. It is valid until m is closed.
 func (m *Model) Instance() (*Model, error) {
+	if err := m.enter(); err != nil {
+		return nil, err
+	}
+	defer m.leave()
 	mod, err := m.module.Instance()
 	if err != nil {
 		return nil, err
 	}
-	return &Model{module: mod, names: m.names, outNames: m.outNames, spec: m.spec, slots: m.slots, single: m.single, pool: m.pool}, nil
+	return &Model{module: mod, names: m.names, outNames: m.outNames, spec: m.spec, slots: m.slots, single: m.single, pool: m.pool, life: m.life}, nil
 }
 
 // Reset puts all buffers back to their initial contents and restarts the random number generator.
-func (m *Model) Reset() { m.module.Reset() }
+func (m *Model) Reset() {
+	if m.enter() == nil {
+		m.module.Reset()
+		m.leave()
+	}
+}
 
 // Snapshot copies the buffers that calls change.
 func (m *Model) Snapshot() *interp.Snapshot { return m.module.Snapshot() }
@@ -464,7 +513,13 @@ func (m *Model) Restore(s *interp.Snapshot) error { return m.module.Restore(s) }
 
 // LoadStateDict replaces weights and buffers by name on a live model: calls that have begun finish with the old ones, later
 // ones use the new ones. Names, dtypes and sizes must match; names that are not given keep their values.
-func (m *Model) LoadStateDict(state map[string]*Tensor) error { return m.module.LoadStateDict(state) }
+func (m *Model) LoadStateDict(state map[string]*Tensor) error {
+	if err := m.enter(); err != nil {
+		return err
+	}
+	defer m.leave()
+	return m.module.LoadStateDict(state)
+}
 
 // Memory tells what the model and its instances have allocated for calls.
 func (m *Model) Memory() interp.Memory { return m.module.Memory() }

@@ -31,6 +31,8 @@ type planned struct {
 	plan *plan.Plan
 	user []any // outputs that are no tensors; nil elements are tensors
 	err  error
+	// outputs are the bytes of the fresh outputs of one run.
+	outputs int64
 	// dropped is set when the plan was forgotten; frames that still run then are not kept.
 	dropped atomic.Bool
 }
@@ -101,11 +103,10 @@ func (m *Module) runPlanned(ctx context.Context, in []any) (out []any, done bool
 	for i, x := range in {
 		inputs[i], _ = x.(*tensor.Tensor)
 	}
-	outBytes := p.plan.OutputBytes()
-	if err := m.budget.reserve(outBytes); err != nil {
+	if err := m.budget.reserve(p.outputs); err != nil {
 		return nil, true, err
 	}
-	defer m.budget.release(outBytes)
+	defer m.budget.release(p.outputs)
 	f, err := p.frame(m, st, inputs)
 	if err != nil {
 		return nil, true, err
@@ -163,8 +164,11 @@ func (m *Module) compile(p *planned, st *state, in []any) error {
 			return err
 		}
 	}
-	p.plan, err = rec.Finish(outputs, exact, plan.Options{Without: m.opts.WithoutPasses, Cache: cache})
-	return err
+	if p.plan, err = rec.Finish(outputs, exact, plan.Options{Without: m.opts.WithoutPasses, Cache: cache}); err != nil {
+		return err
+	}
+	p.outputs = p.plan.OutputBytes()
+	return nil
 }
 
 // Plan compiles the program for inputs like these, as [Module.Run] does on its first call with such sizes. It is nil if the program
