@@ -9,7 +9,9 @@ import (
 
 	"github.com/pt2go/pt2/aten"
 	"github.com/pt2go/pt2/conformance"
+	"github.com/pt2go/pt2/internal/golden"
 	"github.com/pt2go/pt2/interp"
+	"github.com/pt2go/pt2/loader"
 	"github.com/pt2go/pt2/tensor"
 )
 
@@ -154,5 +156,38 @@ func TestHugeTensors(t *testing.T) {
 		if calls[i].Failed != (err != nil) {
 			t.Errorf("call %d: %v", i, err)
 		}
+	}
+}
+
+// Whatever a program does, with subgraphs, views, mutation, or an error half way, nothing stays counted as running.
+func TestNothingStaysCounted(t *testing.T) {
+	for _, corpus := range []string{"old-public", "edge-public", "suite-public"} {
+		golden.EachModel(t, corpus, func(id string, model []byte) bool {
+			c, err := loader.OpenBytes(model, loader.Options{})
+			if err != nil {
+				return true
+			}
+			defer c.Close()
+			p := c.Programs[c.Names()[0]]
+			for _, opts := range []interp.Options{{MemoryLimit: 1 << 30}, {MemoryLimit: 1 << 30, Eager: true}, {MemoryLimit: 3000, Eager: true}} {
+				m, err := interp.New(p, opts)
+				if err != nil {
+					continue // an operator that is missing, or buffers beyond the limit
+				}
+				in, err := interp.ExampleLeaves(p)
+				if err != nil {
+					return true
+				}
+				_, err = m.Run(context.Background(), conformance.CloneInputs(in)...)
+				var limit *aten.LimitError
+				if errors.As(err, &limit) && opts.MemoryLimit > 3000 {
+					t.Errorf("%s: %v", id, err)
+				}
+				if got := m.Memory(); got.Running != 0 || got.Idle < 0 || got.State < 0 {
+					t.Errorf("%s with %+v (%v): %+v", id, opts, err, got)
+				}
+			}
+			return true
+		})
 	}
 }

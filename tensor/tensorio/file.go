@@ -1,7 +1,6 @@
 package tensorio
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 
@@ -13,7 +12,7 @@ import (
 func Load(path string) (any, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("tensorio: %w", err)
+		return nil, errorf("%w", err)
 	}
 	switch ext := filepath.Ext(path); ext {
 	case ".pt", ".pth":
@@ -27,7 +26,7 @@ func Load(path string) (any, error) {
 	case ".json":
 		return ParseJSON(b)
 	default:
-		return nil, fmt.Errorf("tensorio: %s: suffix %q; want .pt, .npy, .npz, .safetensors or .json", path, ext)
+		return nil, errorf("%s: suffix %q; want .pt, .npy, .npz, .safetensors or .json", path, ext)
 	}
 }
 
@@ -41,13 +40,13 @@ func Save(path string, v any) error {
 	case ".npy":
 		t, ok := v.(*tensor.Tensor)
 		if !ok {
-			return fmt.Errorf("tensorio: %s holds one tensor, got a %T", path, v)
+			return errorf("%s holds one tensor, got a %T", path, v)
 		}
 		b, err = EncodeNPY(t)
 	case ".npz", ".safetensors":
 		d, ok := v.(*Dict)
 		if !ok {
-			return fmt.Errorf("tensorio: %s holds named tensors, got a %T", path, v)
+			return errorf("%s holds named tensors, got a %T", path, v)
 		}
 		if ext == ".npz" {
 			b, err = EncodeNPZ(d)
@@ -57,7 +56,7 @@ func Save(path string, v any) error {
 	case ".json":
 		b, err = EncodeJSON(v)
 	default:
-		return fmt.Errorf("tensorio: %s: suffix %q; want .pt, .npy, .npz, .safetensors or .json", path, ext)
+		return errorf("%s: suffix %q; want .pt, .npy, .npz, .safetensors or .json", path, ext)
 	}
 	if err != nil {
 		return err
@@ -69,7 +68,7 @@ func Save(path string, v any) error {
 // the bits. What a model returns never has them.
 func plain(t *tensor.Tensor) error {
 	if t.IsConj() || t.IsNeg() {
-		return fmt.Errorf("tensorio: a lazily conjugated or negated tensor has no form in this file; write .pt")
+		return errorf("a lazily conjugated or negated tensor has no form in this file; write .pt")
 	}
 	return nil
 }
@@ -108,10 +107,10 @@ func raw(t *tensor.Tensor) []byte {
 func fromRaw(dt tensor.DType, sizes []int64, b []byte) (*tensor.Tensor, error) {
 	n, err := tensor.Numel(sizes)
 	if err != nil {
-		return nil, err
+		return nil, errorf("%w", err)
 	}
 	if n > int64(len(b)) || n*int64(dt.Size()) != int64(len(b)) {
-		return nil, fmt.Errorf("tensorio: %v of sizes %v has not %d bytes", dt, sizes, len(b))
+		return nil, errorf("%v of sizes %v has not %d bytes", dt, sizes, len(b))
 	}
 	return tensor.View(Wrap(b, dt, false), dt, sizes, tensor.ContiguousStrides(sizes), 0)
 }

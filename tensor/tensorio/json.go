@@ -18,17 +18,17 @@ func ParseJSON(b []byte) (any, error) {
 	d.UseNumber()
 	var v any
 	if err := d.Decode(&v); err != nil {
-		return nil, fmt.Errorf("tensorio: %w", err)
+		return nil, errorf("%w", err)
 	}
 	list, ok := v.([]any)
 	if !ok {
-		return nil, fmt.Errorf("tensorio: the JSON holds a %T, want a list of leaves", v)
+		return nil, errorf("the JSON holds a %T, want a list of leaves", v)
 	}
 	out := make([]any, len(list))
 	for i, x := range list {
 		y, err := leafOf(x)
 		if err != nil {
-			return nil, fmt.Errorf("tensorio: leaf %d: %w", i, err)
+			return nil, errorf("leaf %d: %w", i, err)
 		}
 		out[i] = y
 	}
@@ -186,7 +186,7 @@ func EncodeJSON(v any) ([]byte, error) {
 		}
 		vals, err := t.Floats()
 		if err != nil {
-			return nil, fmt.Errorf("tensorio: leaf %d: %w", i, err)
+			return nil, errorf("leaf %d: %w", i, err)
 		}
 		data := make([]any, len(vals))
 		for j, f := range vals {

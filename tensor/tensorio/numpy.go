@@ -22,22 +22,22 @@ var npyHeader = regexp.MustCompile(`^\{\s*'descr':\s*'([^']+)',\s*'fortran_order
 // ParseNPY reads a .npy file (NumPy's format versions 1 to 3). The tensor may point into b.
 func ParseNPY(b []byte) (*tensor.Tensor, error) {
 	if len(b) < 12 || !bytes.HasPrefix(b, []byte("\x93NUMPY")) {
-		return nil, fmt.Errorf("tensorio: not a .npy file")
+		return nil, errorf("not a .npy file")
 	}
 	start, n := 10, int(binary.LittleEndian.Uint16(b[8:]))
 	if b[6] >= 2 {
 		start, n = 12, int(binary.LittleEndian.Uint32(b[8:]))
 	}
 	if n < 0 || n > len(b)-start {
-		return nil, fmt.Errorf("tensorio: the .npy header is cut off")
+		return nil, errorf("the .npy header is cut off")
 	}
 	m := npyHeader.FindStringSubmatch(string(b[start : start+n]))
 	if m == nil {
-		return nil, fmt.Errorf("tensorio: .npy header %q is not understood", b[start:start+n])
+		return nil, errorf(".npy header %q is not understood", b[start:start+n])
 	}
 	dt, ok := numpyTypes[m[1]]
 	if !ok {
-		return nil, fmt.Errorf("tensorio: .npy type %q is not supported", m[1])
+		return nil, errorf(".npy type %q is not supported", m[1])
 	}
 	var sizes []int64
 	for _, s := range strings.Split(m[3], ",") {
@@ -46,7 +46,7 @@ func ParseNPY(b []byte) (*tensor.Tensor, error) {
 		}
 		v, err := strconv.ParseInt(s, 10, 64)
 		if err != nil {
-			return nil, fmt.Errorf("tensorio: .npy shape (%s)", m[3])
+			return nil, errorf(".npy shape (%s)", m[3])
 		}
 		sizes = append(sizes, v)
 	}
@@ -81,7 +81,7 @@ func EncodeNPY(t *tensor.Tensor) ([]byte, error) {
 		}
 	}
 	if code == "" {
-		return nil, fmt.Errorf("tensorio: NumPy has no %v; convert it first, or write .safetensors or .pt", t.DType())
+		return nil, errorf("NumPy has no %v; convert it first, or write .safetensors or .pt", t.DType())
 	}
 	var shape strings.Builder
 	for _, s := range t.Sizes() {
@@ -127,7 +127,7 @@ func EncodeNPZ(d *Dict) ([]byte, error) {
 	for i, k := range d.Keys {
 		t, ok := d.Values[i].(*tensor.Tensor)
 		if !ok {
-			return nil, fmt.Errorf("tensorio: .npz entry %v is a %T, not a tensor", k, d.Values[i])
+			return nil, errorf(".npz entry %v is a %T, not a tensor", k, d.Values[i])
 		}
 		b, err := EncodeNPY(t)
 		if err != nil {

@@ -3,7 +3,6 @@ package tensorio
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"os"
 	"unsafe"
@@ -41,7 +40,7 @@ func (d *Dict) Get(key string) (any, bool) {
 func LoadPT(path string) (any, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("tensorio: %w", err)
+		return nil, errorf("%w", err)
 	}
 	return ParsePT(b)
 }
@@ -62,19 +61,19 @@ func ParsePT(b []byte) (any, error) {
 func notPT(b []byte) error {
 	kind := archive.Sniff(b)
 	if kind == archive.KindPickle {
-		return fmt.Errorf("tensorio: the file is %s: load it in PyTorch and torch.save it again, which writes a zip", kind)
+		return errorf("the file is %s: load it in PyTorch and torch.save it again, which writes a zip", kind)
 	}
-	return fmt.Errorf("tensorio: not a torch.save file: it is %s", kind)
+	return errorf("not a torch.save file: it is %s", kind)
 }
 
 // ReadPT reads the torch.save file that r holds. With readOnly the tensors' memory must not be written.
 func ReadPT(r *archive.Reader, readOnly bool) (any, error) {
 	if order, err := r.ReadString("byteorder"); err == nil && order != "little" {
-		return nil, fmt.Errorf("tensorio: byte order %q is not supported", order)
+		return nil, errorf("byte order %q is not supported", order)
 	}
 	p, err := r.ReadBytes("data.pkl")
 	if err != nil {
-		return nil, fmt.Errorf("tensorio: not a torch.save file: %s: %w", r.Describe(), err)
+		return nil, errorf("not a torch.save file: %s: %w", r.Describe(), err)
 	}
 	v, err := pickle.Load(p)
 	if err != nil {
@@ -126,7 +125,7 @@ func (d *decoder) value(v any) (any, error) {
 	case pickle.Device:
 		return string(v), nil
 	case *pickle.StorageRef:
-		return nil, fmt.Errorf("tensorio: a bare storage is not supported")
+		return nil, errorf("a bare storage is not supported")
 	}
 	return v, nil
 }
@@ -134,7 +133,7 @@ func (d *decoder) value(v any) (any, error) {
 func (d *decoder) tensor(t *pickle.TensorRef) (*tensor.Tensor, error) {
 	dt, err := tensor.ParseDType(t.DType)
 	if err != nil {
-		return nil, fmt.Errorf("tensorio: %w", err)
+		return nil, errorf("%w", err)
 	}
 	st, err := d.storage(&t.Storage)
 	if err != nil {
@@ -142,7 +141,7 @@ func (d *decoder) tensor(t *pickle.TensorRef) (*tensor.Tensor, error) {
 	}
 	out, err := tensor.View(st, dt, t.Size, t.Stride, t.Offset)
 	if err != nil {
-		return nil, fmt.Errorf("tensorio: tensor of %v with sizes %v, strides %v, offset %d over storage %q of %d bytes: %w", dt, t.Size, t.Stride, t.Offset, t.Storage.Key, len(st.Bytes()), err)
+		return nil, errorf("tensor of %v with sizes %v, strides %v, offset %d over storage %q of %d bytes: %w", dt, t.Size, t.Stride, t.Offset, t.Storage.Key, len(st.Bytes()), err)
 	}
 	if t.Conj || t.Neg {
 		out = out.WithBits(t.Conj, t.Neg)
@@ -157,18 +156,18 @@ func (d *decoder) storage(s *pickle.StorageRef) (*tensor.Storage, error) {
 	}
 	b, err := d.r.ReadBytes("data/" + s.Key)
 	if err != nil {
-		return nil, fmt.Errorf("tensorio: %w", err)
+		return nil, errorf("%w", err)
 	}
 	size := int64(1)
 	if s.DType != "" {
 		dt, err := tensor.ParseDType(s.DType)
 		if err != nil {
-			return nil, fmt.Errorf("tensorio: %w", err)
+			return nil, errorf("%w", err)
 		}
 		size = int64(dt.Size())
 	}
 	if s.Numel > int64(len(b))/size {
-		return nil, fmt.Errorf("tensorio: storage %q has %d bytes, too few for the %d elements of %d bytes that the file says", s.Key, len(b), s.Numel, size)
+		return nil, errorf("storage %q has %d bytes, too few for the %d elements of %d bytes that the file says", s.Key, len(b), s.Numel, size)
 	}
 	// Tensors of several types may share the storage, so it is aligned for the widest.
 	st := Wrap(b, tensor.Complex128, d.readOnly)
@@ -191,7 +190,7 @@ func Wrap(b []byte, dt tensor.DType, readOnly bool) *tensor.Storage {
 func SavePT(path string, v any) error {
 	f, err := os.Create(path)
 	if err != nil {
-		return fmt.Errorf("tensorio: %w", err)
+		return errorf("%w", err)
 	}
 	if err := WritePT(f, v); err != nil {
 		f.Close()
@@ -292,7 +291,7 @@ func (e *encoder) value(v any) (any, error) {
 	case tensor.DType:
 		return pickle.DType(v.String()), nil
 	case map[string]any:
-		return nil, fmt.Errorf("tensorio: a Go map has no order; use *tensorio.Dict")
+		return nil, errorf("a Go map has no order; use *tensorio.Dict")
 	case *tensor.Tensor:
 		if v == nil {
 			return nil, nil

@@ -24,15 +24,15 @@ type safeEntry struct {
 // ParseSafetensors reads a .safetensors file; tensors may point into b. They come in order of their place in the file.
 func ParseSafetensors(b []byte) (*Dict, error) {
 	if len(b) < 8 {
-		return nil, fmt.Errorf("tensorio: not a safetensors file")
+		return nil, errorf("not a safetensors file")
 	}
 	n := binary.LittleEndian.Uint64(b)
 	if n > uint64(len(b)-8) {
-		return nil, fmt.Errorf("tensorio: the safetensors header claims %d bytes", n)
+		return nil, errorf("the safetensors header claims %d bytes", n)
 	}
 	var header map[string]json.RawMessage
 	if err := json.Unmarshal(b[8:8+n], &header); err != nil {
-		return nil, fmt.Errorf("tensorio: safetensors header: %w", err)
+		return nil, errorf("safetensors header: %w", err)
 	}
 	data := b[8+n:]
 	entries := map[string]safeEntry{}
@@ -43,7 +43,7 @@ func ParseSafetensors(b []byte) (*Dict, error) {
 		}
 		var e safeEntry
 		if err := json.Unmarshal(rawEntry, &e); err != nil {
-			return nil, fmt.Errorf("tensorio: safetensors entry %q: %w", name, err)
+			return nil, errorf("safetensors entry %q: %w", name, err)
 		}
 		entries[name] = e
 		names = append(names, name)
@@ -57,15 +57,15 @@ func ParseSafetensors(b []byte) (*Dict, error) {
 		e := entries[name]
 		dt, ok := safetensorTypes[e.DType]
 		if !ok {
-			return nil, fmt.Errorf("tensorio: safetensors entry %q has type %q", name, e.DType)
+			return nil, errorf("safetensors entry %q has type %q", name, e.DType)
 		}
 		lo, hi := e.Offsets[0], e.Offsets[1]
 		if lo < 0 || hi < lo || hi > int64(len(data)) {
-			return nil, fmt.Errorf("tensorio: safetensors entry %q lies outside the file", name)
+			return nil, errorf("safetensors entry %q lies outside the file", name)
 		}
 		t, err := fromRaw(dt, e.Shape, data[lo:hi])
 		if err != nil {
-			return nil, fmt.Errorf("tensorio: safetensors entry %q: %w", name, err)
+			return nil, errorf("safetensors entry %q: %w", name, err)
 		}
 		d.Keys = append(d.Keys, name)
 		d.Values = append(d.Values, t)
@@ -80,7 +80,7 @@ func EncodeSafetensors(d *Dict) ([]byte, error) {
 	for i, k := range d.Keys {
 		t, ok := d.Values[i].(*tensor.Tensor)
 		if !ok {
-			return nil, fmt.Errorf("tensorio: safetensors entry %v is a %T, not a tensor", k, d.Values[i])
+			return nil, errorf("safetensors entry %v is a %T, not a tensor", k, d.Values[i])
 		}
 		if err := plain(t); err != nil {
 			return nil, err
@@ -92,7 +92,7 @@ func EncodeSafetensors(d *Dict) ([]byte, error) {
 			}
 		}
 		if code == "" {
-			return nil, fmt.Errorf("tensorio: the safetensors format has no %v", t.DType())
+			return nil, errorf("the safetensors format has no %v", t.DType())
 		}
 		b := raw(t)
 		sizes := append([]int64{}, t.Sizes()...)
