@@ -40,6 +40,8 @@ func init() {
 		{Name: "recurrent", Doc: "constant weights of recurrent layers are packed", run: (*graph).packRecurrent},
 		{Name: "convolution", Doc: "convolutions with constant weights become the planner's own, with channels last", run: (*graph).lowerConvolutions},
 		{Name: "pooling", Doc: "poolings with channels last and means over rows become the planner's own", run: (*graph).lowerPooling},
+		{Name: "norms", Doc: "layer norms and RMS norms of contiguous rows become the planner's own", run: (*graph).lowerNorms,
+			After: map[string]string{"rms-norm": "it finds RMS norms that are written out"}},
 		{Name: "linear", Doc: "products with constant matrices become the planner's own", run: (*graph).lowerLinear},
 		{Name: "batch-norm", Doc: "batch norms go into the weights before them, or become a multiply-add by channel", run: (*graph).foldBatchNorm,
 			After: map[string]string{"convolution": "its products take the factors", "linear": "its products take the factors"}},

@@ -442,12 +442,34 @@ func TestRecognition(t *testing.T) {
 			v := b.Call("mean.dim", b.Call("pow.Tensor_Scalar", x, 2), []int{-1}, true)
 			y := b.Call("mul.Tensor", x, b.Call("rsqrt", b.Call("add.Scalar", v, 1e-6)))
 			return values{b.Call("mul.Tensor", b.weight(24), y)}
-		}, []string{"aten.rms_norm"}, []string{"pointwise", "mean"}, 0},
+		}, []string{"norm=rms 6x24"}, []string{"pointwise", "mean"}, 0},
 		{"rms_norm over another dimension", [][]int64{{2, 24, 3}}, func(b *builder, in values) values {
 			x := in[0]
 			v := b.Call("mean.dim", b.Call("pow.Tensor_Scalar", x, 2), []int{1}, true)
 			return values{b.Call("mul.Tensor", x, b.Call("rsqrt", b.Call("add.Scalar", v, 1e-6)))}
 		}, nil, []string{"rms_norm"}, 0},
+	})
+}
+
+func TestNorms(t *testing.T) {
+	runCases(t, []testCase{
+		{"layer norms", [][]int64{{3, 5, 7}}, func(b *builder, in values) values {
+			x := b.Call("layer_norm", in[0], []int{7}, b.weight(7), b.weight(7))
+			y := b.Call("layer_norm", x, []int{5, 7})
+			return values{b.Call("layer_norm", b.Call("relu", y), []int{7}, b.weight(7)), b.CallN("native_layer_norm", x, []int{7}, nil, nil, 1e-3)[1]}
+		}, []string{"norm=layer 15x7", "norm=layer 3x35", "aten.native_layer_norm"}, nil, 0},
+		{"RMS norms", [][]int64{{3, 5, 70}}, func(b *builder, in values) values {
+			x := b.Call("rms_norm", in[0], []int{70}, b.weight(70), 1e-5)
+			return values{b.Call("rms_norm", b.Call("relu", x), []int{70})}
+		}, []string{"norm=rms 15x70"}, nil, 0},
+		{"16-bit floats", [][]int64{{3, 70}}, func(b *builder, in values) values {
+			x := b.Call("_to_copy", in[0], aten.Kw("dtype", tensor.BFloat16))
+			w := b.Call("_to_copy", b.weight(70), aten.Kw("dtype", tensor.BFloat16))
+			return values{b.Call("rms_norm", x, []int{70}, w, 1e-5), b.Call("layer_norm", x, []int{70}, w, w)}
+		}, []string{"norm=rms 3x70", "norm=layer 3x70"}, nil, 0.01},
+		{"not contiguous", [][]int64{{6, 4}}, func(b *builder, in values) values {
+			return values{b.Call("layer_norm", b.Call("t", in[0]), []int{6}, b.weight(6), b.weight(6))}
+		}, nil, nil, 0},
 	})
 }
 
