@@ -10,54 +10,16 @@ import (
 
 	"github.com/pt2go/pt2/conformance"
 	"github.com/pt2go/pt2/interp"
-	"github.com/pt2go/pt2/loader"
 	"github.com/pt2go/pt2/tensor"
 )
 
 var update = flag.Bool("update", false, "write the goldens anew")
 
-// zoo unpacks the selection of models once.
-var zoo = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "pt2-zoo-")
-	if err != nil {
-		return "", err
-	}
-	return conformance.Unpack(filepath.Join("..", "testdata", "zoo-selection.tar.zst"), dir)
-})
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if dir, err := zoo(); err == nil {
-		os.RemoveAll(filepath.Dir(dir))
-	}
-	os.Exit(code)
-}
-
 // load makes a module of a model of the zoo, and reads its recorded calls.
 func load(t *testing.T, name string, opts interp.Options) (*interp.Module, []conformance.Call) {
 	t.Helper()
-	dir, err := zoo()
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := loader.Open(filepath.Join(dir, name, "model.pt2"), loader.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close() })
-	p, err := c.Program("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := interp.New(p, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	calls, err := conformance.ReadCalls(filepath.Join(dir, name, "expected.pt"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m, calls
+	p, calls := testCase(t, "zoo-selection", name)
+	return newModule(t, p, opts), calls
 }
 
 // TestPlanGoldens holds the plans of some models as text. -update writes them anew.

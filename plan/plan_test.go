@@ -493,6 +493,43 @@ func TestAttention(t *testing.T) {
 	})
 }
 
+func TestAttentionWrittenOut(t *testing.T) {
+	attention := func(b *builder, x *aten.Value, mask *aten.Value) *aten.Value {
+		heads := func() *aten.Value {
+			y := b.Call("view", b.Call("linear", x, b.weight(12, 12), b.weight(12)), []int{2, 9, 3, 4})
+			return b.Call("transpose.int", y, 1, 2)
+		}
+		s := b.Call("div.Scalar", b.Call("matmul", heads(), b.Call("transpose.int", heads(), -1, -2)), 2)
+		if mask != nil {
+			s = b.Call("add.Tensor", s, mask)
+		}
+		y := b.Call("matmul", b.Call("softmax.int", s, -1), heads())
+		y = b.Call("reshape", b.Call("contiguous", b.Call("transpose.int", y, 1, 2)), []int{2, 9, 12})
+		return b.Call("linear", y, b.weight(12, 12), b.weight(12))
+	}
+	runCases(t, []testCase{
+		{"plain", [][]int64{{2, 9, 12}}, func(b *builder, in values) values {
+			return values{b.Call("add.Tensor", in[0], attention(b, in[0], nil))}
+		}, []string{"flash_attention"}, []string{"bmm", "softmax", "contiguous", "reshape"}, 1e-4},
+		{"constant mask", [][]int64{{2, 9, 12}}, func(b *builder, in values) values {
+			return values{attention(b, in[0], b.weight(1, 1, 9, 9))}
+		}, []string{"flash_attention"}, []string{"bmm", "softmax"}, 1e-4},
+		{"finite mask from the input", [][]int64{{2, 9, 12}, {2, 1, 1, 9}}, func(b *builder, in values) values {
+			m := b.Call("where.self", b.Call("gt.Scalar", in[1], 0), aten.WrapScalar(aten.FloatS(0)), aten.WrapScalar(aten.FloatS(-1e30)))
+			return values{attention(b, in[0], m)}
+		}, []string{"flash_attention"}, []string{"bmm", "softmax"}, 1e-4},
+		{"mask that may be infinite", [][]int64{{2, 9, 12}, {2, 1, 1, 9}}, func(b *builder, in values) values {
+			return values{attention(b, in[0], in[1])}
+		}, []string{"aten.bmm", "softmax"}, nil, 1e-4},
+		{"queries, keys and values in one product", [][]int64{{2, 9, 12}}, func(b *builder, in values) values {
+			qkv := b.Call("view", b.Call("linear", in[0], b.weight(36, 12), b.weight(36)), []int{2, 9, 3, 3, 4})
+			qkv = b.Call("contiguous", b.Call("permute", qkv, []int{2, 0, 3, 1, 4}))
+			q, k, v := b.Call("select.int", qkv, 0, 0), b.Call("select.int", qkv, 0, 1), b.Call("select.int", qkv, 0, 2)
+			return values{b.Call("scaled_dot_product_attention", q, k, v, nil, 0.0, true)}
+		}, []string{"flash_attention"}, []string{"contiguous"}, 1e-5},
+	})
+}
+
 // TestPassOrder: a pass runs after those it names.
 func TestPassOrder(t *testing.T) {
 	seen := map[string]bool{}
