@@ -12,6 +12,7 @@ import (
 
 	"github.com/pt2go/pt2/interp"
 	"github.com/pt2go/pt2/loader"
+	"github.com/pt2go/pt2/plan"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata/failing.txt: cases that pass are removed; new failures are added only if the file does not exist")
@@ -122,6 +123,36 @@ func TestEagerAgrees(t *testing.T) {
 			}
 			if err := Run(&cases[i], loader.Options{}, interp.Options{Eager: true}); err != nil {
 				t.Errorf("eager: %s: %v", id, err)
+			}
+		}
+	}
+}
+
+// TestWithoutPasses runs the models with the planner's passes left out: what is recorded must be right by itself.
+func TestWithoutPasses(t *testing.T) {
+	known := failing(t)
+	var names []string
+	for _, p := range plan.Passes() {
+		if plan.HasPass(p.Name) {
+			names = append(names, p.Name)
+		}
+	}
+	for _, dir := range corpora(t) {
+		name := filepath.Base(dir)
+		if name != "zoo-selection" && name != "quantized" {
+			continue
+		}
+		cases, err := ReadManifest(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range cases {
+			id := name + "/" + cases[i].ID
+			if _, listed := known[id]; listed {
+				continue
+			}
+			if err := Run(&cases[i], loader.Options{}, interp.Options{WithoutPasses: names}); err != nil {
+				t.Errorf("without passes: %s: %v", id, err)
 			}
 		}
 	}
