@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/pt2go/pt2/symbolic"
 	"github.com/pt2go/pt2/tensor"
 )
 
@@ -137,7 +138,7 @@ func matrixNorm(b *Build, x *Value, name string, ord float64, dims []int64, keep
 		if !keep && sum < best {
 			best--
 		}
-		return b.Call(pick(ord > 0, "amax", "amin"), r, []int{best}, keep)
+		return extremeNorm(b, r, best, ord > 0, keep)
 	}
 	if dt, ok := dtype.(tensor.DType); ok && dt != tensor.Invalid {
 		x = b.Call("to.dtype", x, dt)
@@ -146,10 +147,8 @@ func matrixNorm(b *Build, x *Value, name string, ord float64, dims []int64, keep
 	switch {
 	case name == "nuc":
 		s = b.Call("sum.dim_IntList", s, []int{-1}, keep)
-	case ord > 0:
-		s = b.Call("amax", s, []int{-1}, keep)
 	default:
-		s = b.Call("amin", s, []int{-1}, keep)
+		s = extremeNorm(b, s, s.Dim()-1, ord > 0, keep)
 	}
 	if !keep {
 		return s
@@ -160,6 +159,17 @@ func matrixNorm(b *Build, x *Value, name string, ord float64, dims []int64, keep
 		back[d] = i
 	}
 	return b.Call("permute", b.Call("unsqueeze", s, -1), back)
+}
+
+// extremeNorm is the largest or the smallest norm along dimension d; the largest of none is 0.
+func extremeNorm(b *Build, r *Value, d int, largest, keep bool) *Value {
+	switch {
+	case !largest:
+		return b.Call("amin", r, []int{d}, keep)
+	case r.Sizes[d].Eq(symbolic.N(0)):
+		return b.Call("sum.dim_IntList", r, []int{d}, keep)
+	}
+	return b.Call("amax", r, []int{d}, keep)
 }
 
 // lastTwo is the permutation that moves dimensions d0 and d1 to the end.

@@ -2,6 +2,7 @@ package aten
 
 import (
 	"math"
+	"math/cmplx"
 
 	"github.com/pt2go/pt2/kernels/cpu"
 	"github.com/pt2go/pt2/symbolic"
@@ -328,6 +329,10 @@ func rmsKernel(k *Kernel) {
 	if !ok {
 		eps = map[bool]float64{true: 2.220446049250313e-16, false: 1.1920928955078125e-07}[x.DType() == tensor.Float64]
 	}
+	if x.DType().IsComplex() {
+		rmsComplex(k, int(d), eps)
+		return
+	}
 	xs, ws := f64s(k, x), f64s(k, w)
 	res := make([]float64, len(xs))
 	for r := int64(0); r < int64(len(xs)); r += d {
@@ -345,6 +350,31 @@ func rmsKernel(k *Kernel) {
 		}
 	}
 	storeF64(k, out, res)
+}
+
+// rmsComplex divides lines of d elements by the complex root of their mean square, which takes no absolute values.
+func rmsComplex(k *Kernel, d int, eps float64) {
+	res := tensor.New(tensor.Complex128, k.Out[0].Sizes()...)
+	Copy(k.Pool, res, k.T(0))
+	v := tensor.Data[complex128](res)
+	var w []complex128
+	if t := k.OptT(2); t != nil {
+		w = tensor.Contiguous[complex128](k.as(t, tensor.Complex128))
+	}
+	for ; len(v) > 0; v = v[d:] {
+		s := 0i
+		for _, z := range v[:d] {
+			s += z * z
+		}
+		inv := 1 / cmplx.Sqrt(s/complex(float64(d), 0)+complex(eps, 0))
+		for i := range v[:d] {
+			v[i] *= inv
+			if w != nil {
+				v[i] *= w[i]
+			}
+		}
+	}
+	Copy(k.Pool, k.Out[0], res)
 }
 
 func groupKernel(k *Kernel) {

@@ -282,14 +282,26 @@ func shapeAvgPool(a *Args, xAt, n int) []Meta {
 	x := a.Tensor(xAt)
 	k, s, p, d := avgArgs(a, xAt+1, n)
 	divisorOf(a, xAt+6)
-	if dt := x.DType; dt != tensor.Int64 {
-		mustFloat(a.Op.schema.Base, dt)
-	}
+	mustAvgPool(x.DType, n, "")
 	sizes := poolSizes(a.Op.schema.Base, x, n, k, s, p, d, a.Bool(xAt+4))
 	if n == 3 {
 		return []Meta{Contig(x.DType, sizes...)}
 	}
 	return []Meta{keepFormat(x, x.DType, sizes)}
+}
+
+// mustAvgPool refuses the dtypes that an average pooling of n dimensions, or its gradient, has no kernel for.
+func mustAvgPool(dt tensor.DType, n int, backward string) {
+	name := fmt.Sprintf("avg_pool%dd%s", n, backward)
+	if n == 3 {
+		name += "_out_frame"
+		if dt == tensor.Float16 || dt == tensor.BFloat16 {
+			failKernel(name, dt)
+		}
+	}
+	if dt != tensor.Int64 {
+		mustFloat(name, dt)
+	}
 }
 
 func avgPoolKernel(k *Kernel, n int) {
@@ -360,5 +372,35 @@ func shapeAdaptive(a *Args, name string, n int) []Meta {
 }
 
 func adaptiveAvgKernel(k *Kernel, n int) {
+	if dt := k.Out[0].DType(); n == 3 && (dt == tensor.Float16 || dt == tensor.BFloat16) && k.Out[0].Numel() > 0 {
+		adaptiveHalf3d(k, rounder[float32](dt))
+		return
+	}
 	avgKernel(k, newPoolPlan(n, k.T(0).Sizes(), k.Out[0].Sizes(), adaptiveWindows), false, 0)
+}
+
+// adaptiveHalf3d averages 16-bit volumes; PyTorch's kernel keeps the sums and the quotients in the 16-bit type.
+func adaptiveHalf3d(k *Kernel, round func(float32) float32) {
+	p := newPoolPlan(3, k.T(0).Sizes(), k.Out[0].Sizes(), adaptiveWindows)
+	x, outT := tensor.Contiguous[float32](k.as(k.T(0), tensor.Float32)), k.room(0, tensor.Float32)
+	out := tensor.Contiguous[float32](outT)
+	in, on := p.inSize(), p.outSize()
+	k.Pool.ParallelFor(p.planes, p.grainOf(), func(lo, hi int) {
+		p.each(lo, hi, func(plane, o int, z, y, c *span) {
+			var sum float32
+			for iz := z.lo; iz < z.hi; iz++ {
+				for iy := y.lo; iy < y.hi; iy++ {
+					row := x[plane*in+(iz*p.in[1]+iy)*p.in[2]:]
+					for ix := c.lo; ix < c.hi; ix++ {
+						sum = round(sum + row[ix])
+					}
+				}
+			}
+			for _, w := range []*span{z, y, c} {
+				sum = round(sum / float32(w.full))
+			}
+			out[plane*on+o] = sum
+		})
+	})
+	k.deliver(0, outT)
 }

@@ -156,9 +156,7 @@ func shapeAvgPoolBackward(a *Args, n int) []Meta {
 	divisorOf(a, 7)
 	sizes := poolSizes(fmt.Sprintf("avg_pool%dd", n), x, n, k, s, p, d, a.Bool(5))
 	mustGradient(g, x.DType, sizes, "gradOutput")
-	if x.DType != tensor.Int64 {
-		mustFloat(a.Op.schema.Base+pick(n == 3, "_out_frame", ""), x.DType)
-	}
+	mustAvgPool(x.DType, n, "_backward")
 	if n == 3 {
 		return []Meta{Contig(x.DType, x.Sizes...)}
 	}

@@ -144,6 +144,9 @@ func quantileOf(sorted []float64, q float64, how string, single bool) float64 {
 
 func sumToSize(b *Build, a *Args) []*Value {
 	x, size := a.Tensor(0), a.Ints(1)
+	if len(size) == 0 {
+		return One(b.Call("sum", x))
+	}
 	lead := x.Dim() - len(size)
 	if lead < 0 {
 		Fail("size {%v} is not expandable to size {%v}.", size, x.Sizes)

@@ -17,47 +17,69 @@ var resampleOps = concat(
 	upsample("upsample_bicubic2d", 2, cubicTaps),
 )
 
+// axis is one dimension of an interpolation. Positions and weights are computed in float32 if single, as PyTorch does for
+// all dtypes but float64.
+type axis struct {
+	in, out int64
+	scale   float64 // input positions an output position
+	align   bool
+	single  bool
+	weight  func(float64) float64 // rounds to the type in which weights are kept
+}
+
+// r rounds to the type in which positions are computed.
+func (x *axis) r(v float64) float64 {
+	if x.single {
+		return float64(float32(v))
+	}
+	return v
+}
+
 // taps gives the source positions and weights of one output position.
-type taps func(i int64, in, out int64, scale float64, align bool) (at []int64, w []float64)
+type taps func(i int64, x *axis) (at []int64, w []float64)
 
 func nearestTaps(shift float64) taps {
-	return func(i, in, out int64, scale float64, _ bool) ([]int64, []float64) {
-		s := int64(math.Floor(float64(float32(float64(i)+shift) * float32(scale))))
-		return []int64{min(s, in-1)}, []float64{1}
+	return func(i int64, x *axis) ([]int64, []float64) {
+		s := int64(math.Floor(float64(float32(float64(i)+shift) * float32(x.scale))))
+		return []int64{min(s, x.in-1)}, []float64{1}
 	}
 }
 
-func sourceOf(i, in, out int64, scale float64, align, cubic bool) float64 {
-	if align {
-		if out <= 1 {
+// source is the position of output i among the inputs, not below 0 unless free.
+func (x *axis) source(i int64, free bool) float64 {
+	if x.align {
+		if x.out <= 1 {
 			return 0
 		}
-		return float64(i) * float64(in-1) / float64(out-1)
+		return x.r(x.r(float64(x.in-1)/float64(x.out-1)) * float64(i))
 	}
-	s := scale*(float64(i)+0.5) - 0.5
-	if s < 0 && !cubic {
+	s := x.r(x.r(x.r(x.scale)*(float64(i)+0.5)) - 0.5)
+	if s < 0 && !free {
 		return 0
 	}
 	return s
 }
 
-func linearTaps(i, in, out int64, scale float64, align bool) ([]int64, []float64) {
-	s := sourceOf(i, in, out, scale, align, false)
-	lo := min(int64(s), in-1)
-	hi := min(lo+1, in-1)
-	w := math.Min(math.Max(s-float64(lo), 0), 1)
-	return []int64{lo, hi}, []float64{1 - w, w}
+func linearTaps(i int64, x *axis) ([]int64, []float64) {
+	s := x.source(i, false)
+	lo := min(int64(s), x.in-1)
+	hi := min(lo+1, x.in-1)
+	w := x.weight(math.Min(math.Max(x.r(s-float64(lo)), 0), 1))
+	return []int64{lo, hi}, []float64{x.weight(x.r(1 - w)), w}
 }
 
-func cubicTaps(i, in, out int64, scale float64, align bool) ([]int64, []float64) {
-	s := sourceOf(i, in, out, scale, align, true)
+func cubicTaps(i int64, x *axis) ([]int64, []float64) {
+	s := x.source(i, true)
 	f := math.Floor(s)
-	t := s - f
 	at := make([]int64, 4)
 	for j := range at {
-		at[j] = min(max(int64(f)+int64(j)-1, 0), in-1)
+		at[j] = min(max(int64(f)+int64(j)-1, 0), x.in-1)
 	}
-	return at, keys(t)
+	w := keys(x.r(s - f))
+	for j, v := range w {
+		w[j] = x.weight(v)
+	}
+	return at, w
 }
 
 // keys gives the four weights of the cubic convolution kernel (Keys 1981) with a = -0.75 at fraction t.
@@ -156,6 +178,14 @@ func resampleMeta(x *Value, n int, size []symbolic.Int) Meta {
 	return m
 }
 
+// newAxis makes the axis that takes in positions to out, by the given scale unless that is 0, in float64.
+func newAxis(in, out int64, scale float64, align bool) *axis {
+	if scale <= 0 {
+		scale = float64(in) / float64(out)
+	}
+	return &axis{in: in, out: out, scale: scale, align: align, weight: rounder[float64](tensor.Float64)}
+}
+
 // resample interpolates separably: the taps of each dimension are computed once.
 func resample(k *Kernel, n int, size []int64, align bool, sc []float64, f taps) {
 	x, out := k.T(0), k.Out[0]
@@ -175,19 +205,22 @@ func resample(k *Kernel, n int, size []int64, align bool, sc []float64, f taps) 
 	if x.Dim() == n+2 && channelsInside(x) && channelsInside(out) {
 		cur, at0, channels = channelsLastView(x), 1, true
 	}
-	for d := range n {
+	// PyTorch keeps the weights in the tensor's dtype, except in its kernels of images.
+	weight := rounder[float64](x.DType())
+	if strings.HasPrefix(k.Op.schema.Base, "upsample_bilinear2d") {
+		weight = rounder[float64](tensor.Float64)
+	}
+	for d := n - 1; d >= 0; d-- { // the order in which PyTorch sums
 		in, o := cur.Sizes()[at0+d], size[d]
-		scale := float64(in) / float64(o)
-		if sc[d] > 0 {
-			scale = sc[d]
-		}
-		if in == o && scale == 1 {
+		ax := newAxis(in, o, sc[d], align)
+		ax.single, ax.weight = dt == tensor.Float32, weight
+		if in == o && ax.scale == 1 {
 			continue
 		}
 		at := make([][]int64, o)
 		w := make([][]float64, o)
 		for i := range o {
-			at[i], w[i] = f(i, in, o, scale, align)
+			at[i], w[i] = f(i, ax)
 		}
 		sizes := append([]int64{}, cur.Sizes()...)
 		sizes[at0+d] = o
@@ -254,17 +287,14 @@ func resampleBytes(k *Kernel, n int, size []int64, align bool, sc []float64, f t
 	cur := k.contiguous(k.T(0))
 	for d := n - 1; d >= 0; d-- {
 		in, o := cur.Sizes()[2+d], size[d]
-		scale := float64(in) / float64(o)
-		if sc[d] > 0 {
-			scale = sc[d]
-		}
-		if in == o && scale == 1 {
+		ax := newAxis(in, o, sc[d], align)
+		if in == o && ax.scale == 1 {
 			continue
 		}
 		at, w := make([][]int64, o), make([][]float64, o)
 		most := 0.0
 		for i := range o {
-			at[i], w[i] = f(i, in, o, scale, align)
+			at[i], w[i] = f(i, ax)
 			for _, v := range w[i] {
 				most = math.Max(most, v)
 			}

@@ -19,31 +19,32 @@ var antialiasOps = concat(
 
 // filterTaps weighs all source positions within support by f, stretched by the scale where that shrinks.
 func filterTaps(support float64, f func(x float64) float64) taps {
-	return func(i, in, out int64, scale float64, align bool) ([]int64, []float64) {
-		if align {
+	return func(i int64, x *axis) ([]int64, []float64) {
+		scale := x.r(x.scale)
+		if x.align {
 			scale = 0
-			if out > 1 {
-				scale = float64(in-1) / float64(out-1)
+			if x.out > 1 {
+				scale = x.r(float64(x.in-1) / float64(x.out-1))
 			}
 		}
 		reach, stretch := support, 1.0
 		if scale >= 1 {
-			reach, stretch = support*scale, 1/scale
+			reach, stretch = x.r(support*scale), x.r(1/scale)
 		}
-		center := scale * (float64(i) + 0.5)
-		lo := max(int64(center-reach+0.5), 0)
-		hi := min(int64(center+reach+0.5), in)
+		center := x.r(scale * (float64(i) + 0.5))
+		lo := max(int64(x.r(x.r(center-reach)+0.5)), 0)
+		hi := min(int64(x.r(x.r(center+reach)+0.5)), x.in)
 		var at []int64
 		var w []float64
 		sum := 0.0
 		for s := lo; s < hi; s++ {
-			v := f((float64(s) - center + 0.5) * stretch)
+			v := x.r(f(x.r(x.r(x.r(float64(s)-center)+0.5) * stretch)))
 			at, w = append(at, s), append(w, v)
-			sum += v
+			sum = x.r(sum + v)
 		}
 		for j := range w {
 			if sum != 0 {
-				w[j] /= sum
+				w[j] = x.r(w[j] / sum)
 			}
 		}
 		return at, w
