@@ -199,13 +199,13 @@ var arithmeticOps = []Op{
 	})})},
 	{Schema: "heaviside(Tensor self, Tensor values) -> Tensor", Tags: Pointwise, Shape: shapeHeaviside, CPU: map2(Fn2{
 		B: Each2(func(x, v uint8) uint8 { return pick(x == 0, v, 1) }), I64: Each2(heaviside[int64]), F32: Each2(heaviside[float32]), F64: Each2(heaviside[float64])})},
-	{Schema: "logaddexp(Tensor self, Tensor other) -> Tensor", Tags: Pointwise, Shape: shapeSame, CPU: map2(floats(func(x, y float64) float64 {
+	{Schema: "logaddexp(Tensor self, Tensor other) -> Tensor", Tags: Pointwise, Shape: shapeSame, CPU: map2(withComplex(floats(func(x, y float64) float64 {
 		if math.IsInf(x, 0) && x == y {
 			return x
 		}
 		m := math.Max(x, y)
 		return m + math.Log1p(math.Exp(-math.Abs(x-y)))
-	}))},
+	}), logAddExp))},
 	{Schema: "logaddexp2(Tensor self, Tensor other) -> Tensor", Tags: Pointwise, Shape: shapeSame, CPU: map2(floats(func(x, y float64) float64 {
 		if math.IsInf(x, 0) && x == y {
 			return x

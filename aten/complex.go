@@ -150,3 +150,30 @@ func complexKernel(k *Kernel, f func(x, y float64) complex128) {
 		}
 	})
 }
+
+// withComplex adds the form for complex numbers to a function of two floats.
+func withComplex(f Fn2, c func(x, y complex128) complex128) Fn2 {
+	f.C128 = Each2(c)
+	f.C64 = Each2(func(x, y complex64) complex64 { return complex64(c(complex128(x), complex128(y))) })
+	return f
+}
+
+// logAddExp is log(exp(x) + exp(y)), computed from the difference so that nothing overflows. A NaN part makes both NaN.
+func logAddExp(x, y complex128) complex128 {
+	if cmplx.IsNaN(x) || cmplx.IsNaN(y) || math.IsNaN(imag(x)) || math.IsNaN(imag(y)) || math.IsNaN(real(x)) || math.IsNaN(real(y)) {
+		return complex(math.NaN(), math.NaN())
+	}
+	lo, hi := x, y
+	if real(lo) >= real(hi) {
+		lo, hi = hi, lo
+	}
+	if math.IsInf(real(lo), 0) && real(lo) == real(hi) {
+		if real(lo) < 0 {
+			return lo
+		}
+		return cmplx.Log(cmplx.Exp(lo) + cmplx.Exp(hi))
+	}
+	d := lo - hi
+	e := complex(math.Exp(real(d))*math.Cos(imag(d)), math.Exp(real(d))*math.Sin(imag(d)))
+	return hi + cmplx.Log(1+e)
+}

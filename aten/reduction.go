@@ -87,7 +87,11 @@ var reductionOps = []Op{
 		if x.Numel().Int64() == 0 {
 			return One(b.Call("log", b.Call("sum.dim_IntList", b.Call("exp", x), a.V[1], a.V[2])))
 		}
-		m := b.Call("amax", x, a.V[1], true)
+		m := x
+		if x.DType.IsComplex() {
+			m = b.Call("real", x)
+		}
+		m = b.Call("amax", m, a.V[1], true)
 		m = b.Call("masked_fill.Scalar", m, b.Call("eq.Scalar", b.Call("abs", m), FloatS(math.Inf(1))), 0)
 		s := b.Call("log", b.Call("sum.dim_IntList", b.Call("exp", b.Call("sub.Tensor", x, m)), a.V[1], true))
 		r := b.Call("add.Tensor", s, m)

@@ -23,7 +23,7 @@ var scanOps = []Op{
 				return x
 			}
 			return math.Max(a, x) + math.Log1p(math.Exp(-math.Abs(a-x)))
-		}})
+		}, c: logAddExp})
 	}},
 	{Schema: "cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)", Shape: shapeCumExtreme, CPU: func(k *Kernel) { cumExtreme(k, func(x, best float64) bool { return x >= best }) }},
 	{Schema: "cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)", Shape: shapeCumExtreme, CPU: func(k *Kernel) { cumExtreme(k, func(x, best float64) bool { return x <= best }) }},

@@ -40,7 +40,13 @@ var unaryOps = concat(
 			return 1
 		}
 		return math.Sin(math.Pi*x) / (math.Pi * x)
-	}, nil),
+	}, func(z complex128) complex128 {
+		if z == 0 {
+			return 1
+		}
+		z *= math.Pi
+		return cmplx.Sin(z) / z
+	}),
 	floatUnary("deg2rad", 0, func(x float64) float64 { return x * (math.Pi / 180) }, nil),
 	floatUnary("rad2deg", 0, func(x float64) float64 { return x * (180 / math.Pi) }, nil),
 	aliases1("arcsin", "asin", "arccos", "acos", "arctan", "atan", "arcsinh", "asinh", "arccosh", "acosh", "arctanh", "atanh",
