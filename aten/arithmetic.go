@@ -74,7 +74,7 @@ var arithmeticOps = []Op{
 			case "":
 				k.map2Wide(divFn, k.T(0), k.T(1))
 			case "trunc":
-				k.map2Wide(divTruncFn, k.T(0), k.T(1))
+				k.map2Wide(truncFnOf(k.Out[0].DType()), k.T(0), k.T(1))
 			default:
 				k.map2Wide(divFloorFn, k.T(0), k.T(1))
 			}
@@ -324,6 +324,16 @@ var divFn = Fn2{
 	F64:  Each2(func(x, y float64) float64 { return x / y }),
 	C64:  Each2(func(x, y complex64) complex64 { return complex64(complex128(x) / complex128(y)) }),
 	C128: Each2(func(x, y complex128) complex128 { return x / y }),
+}
+
+// truncFnOf divides towards zero; the 16-bit floats round the quotient before they cut it, as PyTorch does.
+func truncFnOf(dt tensor.DType) Fn2 {
+	f := divTruncFn
+	if dt == tensor.Float16 || dt == tensor.BFloat16 {
+		round := rounder[float32](dt)
+		f.F32 = Each2(func(x, y float32) float32 { return float32(math.Trunc(float64(round(x / y)))) })
+	}
+	return f
 }
 
 var divTruncFn = Fn2{
