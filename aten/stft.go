@@ -10,6 +10,22 @@ var stftOps = []Op{
 		Decomp: func(b *Build, a *Args) []*Value {
 			return One(stft(b, a.Tensor(0), a.I64(1), optI64(a, 2), optI64(a, 3), a.OptTensor(4), a.Bool(5), a.V[6], a.Bool(7)))
 		}},
+	{Schema: "stft.center(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, str pad_mode=\"reflect\", bool normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None) -> Tensor",
+		Decomp: func(b *Build, a *Args) []*Value {
+			x := a.Tensor(0)
+			if a.Bool(5) {
+				half := a.I64(1) / 2
+				flat := x.Dim() == 1
+				if x = b.Call("unsqueeze", x, 0); flat {
+					x = b.Call("unsqueeze", x, 0)
+				}
+				x = b.Call("pad", x, []int64{half, half}, a.Str(6))
+				if x = b.Call("squeeze.dim", x, 0); flat {
+					x = b.Call("squeeze.dim", x, 0)
+				}
+			}
+			return One(stft(b, x, a.I64(1), optI64(a, 2), optI64(a, 3), a.OptTensor(4), a.Bool(7), a.V[8], a.Bool(9)))
+		}},
 	{Schema: "istft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, bool normalized=False, bool? onesided=None, int? length=None, bool return_complex=False) -> Tensor",
 		Decomp: istft},
 }
