@@ -13,6 +13,7 @@ type PackedConv struct {
 	groups    [][]float32 // packed [kernel * In/Groups, Out/Groups] for each group
 	depthwise []float32   // [kernel, In/Groups, Out]
 	winograd  *winogradWeight
+	apart     bool      // transposed: a matrix for each row of the kernel, see [Conv.apart]
 	zeros     []float32 // what taps beyond the input's edge read
 }
 

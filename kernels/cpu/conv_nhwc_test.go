@@ -68,21 +68,36 @@ func TestConvNHWCAgainstDefinition(t *testing.T) {
 
 func TestTransposedNHWCAgainstDefinition(t *testing.T) {
 	rng := rand.New(rand.NewSource(1))
-	for _, c := range convCases {
-		for d := range c.OutSize {
-			c.OutSize[d] = (c.Size[d]-1)*c.Stride[d] - 2*c.Pad[d] + c.Dilation[d]*(c.Kernel[d]-1) + 1
+	p := pool.New(2)
+	defer p.Close()
+	cases := append([]Conv{
+		conv2d(2, 16, 20, 1, 7, 9, 2, 2, 2, 0, 1), conv2d(1, 5, 3, 1, 4, 6, 3, 2, 2, 0, 1), conv2d(1, 33, 17, 1, 4, 14, 4, 4, 4, 0, 1),
+		{N: 2, In: 6, Out: 5, Groups: 1, Size: [3]int{3, 2, 5}, Kernel: [3]int{2, 3, 2}, Stride: [3]int{2, 3, 2}, Dilation: [3]int{1, 1, 1}},
+		{N: 1, In: 6, Out: 5, Groups: 1, Size: [3]int{1, 4, 5}, Kernel: [3]int{1, 2, 2}, Stride: [3]int{1, 2, 2}, Dilation: [3]int{1, 1, 1}},
+	}, convCases...)
+	variants(t, func(t *testing.T) {
+		for _, c := range cases {
+			for d := range c.OutSize {
+				c.OutSize[d] = (c.Size[d]-1)*c.Stride[d] - 2*c.Pad[d] + c.Dilation[d]*(c.Kernel[d]-1) + 1
+			}
+			if min(c.OutSize[0], c.OutSize[1], c.OutSize[2]) < 1 {
+				continue
+			}
+			x, w := randoms(rng, c.N*c.In*volume(c.Size)), randoms(rng, c.In*c.Out/c.Groups*volume(c.Kernel))
+			bias, pos := randoms(rng, c.Out), volume(c.OutSize)
+			residual := randoms(rng, c.N*c.Out*pos)
+			got, want := make([]float32, c.N*c.Out*pos), make([]float64, c.N*c.Out*pos)
+			ConvTransposed(&c, widen(x), widen(w), widen(bias), want)
+			for i, v := range want {
+				want[i] = max(0, v+float64(residual[i]))
+			}
+			for _, p := range []*pool.Pool{nil, p} {
+				TransposedNHWC(p, &c, PackTransposed(&c, w), toLast(x, c.N, c.In, volume(c.Size)), got,
+					&Epilogue{ColBias: bias, Residual: toLast(residual, c.N, c.Out, pos), ResidualStep: c.Out, Act: Activation{Kind: ActReLU}})
+				closeTo(t, fmt.Sprintf("%+v", c), toFirst(got, c.N, c.Out, pos), want, 1e-4)
+			}
 		}
-		if min(c.OutSize[0], c.OutSize[1], c.OutSize[2]) < 1 {
-			continue
-		}
-		x, w := randoms(rng, c.N*c.In*volume(c.Size)), randoms(rng, c.In*c.Out/c.Groups*volume(c.Kernel))
-		bias := randoms(rng, c.Out)
-		pos := volume(c.OutSize)
-		got, want := make([]float32, c.N*c.Out*pos), make([]float64, c.N*c.Out*pos)
-		TransposedNHWC(nil, &c, PackTransposed(&c, w), toLast(x, c.N, c.In, volume(c.Size)), got, &Epilogue{ColBias: bias})
-		ConvTransposed(&c, widen(x), widen(w), widen(bias), want)
-		closeTo(t, fmt.Sprintf("%+v", c), toFirst(got, c.N, c.Out, pos), want, 1e-4)
-	}
+	})
 }
 
 func BenchmarkConvNHWC(b *testing.B) {

@@ -2,10 +2,16 @@ package cpu
 
 import "github.com/pt2go/pt2/internal/pool"
 
-// PackTransposed packs w, a contiguous weight [In, Out/Groups, Kernel...], for the transposed convolution c.
+// PackTransposed packs w, a contiguous weight [In, Out/Groups, Kernel...], for the transposed convolution c. The result
+// serves any N and Size, with the output that belongs to them.
 func PackTransposed(c *Conv, w []float32) *PackedConv {
 	taps, inG, outG := volume(c.Kernel), c.In/c.Groups, c.Out/c.Groups
 	pw := &PackedConv{set: tileSetOf[float32]()}
+	if c.apart() {
+		pw.apart = true
+		pw.packApart(c, w)
+		return pw
+	}
 	for g := range c.Groups {
 		last := make([]float32, inG*taps*outG) // [In/Groups, kernel, Out/Groups]
 		for i := range inG {
@@ -25,6 +31,10 @@ func TransposedNHWC(p *pool.Pool, c *Conv, w *PackedConv, x, out []float32, ep *
 	width := volume(c.Kernel) * outG
 	positions := c.N * volume(c.Size)
 	if c.N*volume(c.OutSize)*c.Out == 0 {
+		return
+	}
+	if w.apart && inG > 0 {
+		transposedApart(p, c, w, x, out, ep)
 		return
 	}
 	col := scratch(positions * width * c.Groups) // [groups, N * positions, kernel, Out/Groups]
@@ -90,4 +100,46 @@ func (c *Conv) source(d, o, k int) (int, bool) {
 		return 0, false
 	}
 	return i / c.Stride[d], true
+}
+
+// apart reports windows that touch without overlap and fill the output: an input row gives whole output rows.
+func (c *Conv) apart() bool {
+	for d, s := range c.Size {
+		if c.Kernel[d] != c.Stride[d] || c.Pad[d] != 0 || c.Dilation[d] != 1 && c.Kernel[d] != 1 || c.OutSize[d] != s*c.Stride[d] {
+			return false
+		}
+	}
+	return c.Groups == 1
+}
+
+// packApart packs a matrix [In, width of the kernel * Out] for each row of the kernel.
+func (pw *PackedConv) packApart(c *Conv, w []float32) {
+	taps, width := volume(c.Kernel), c.Kernel[2]*c.Out
+	last := make([]float32, c.In*width)
+	for r := range c.Kernel[0] * c.Kernel[1] {
+		for i := range c.In {
+			TransposeF32(last[i*width:], w[i*c.Out*taps+r*c.Kernel[2]:], c.Out, c.Kernel[2], c.Out, taps)
+		}
+		packed := packedMemory[float32](c.In * pw.set.packedWidth(width))
+		pw.set.packB(nil, packed, Matrix{last, width, 1}, c.In, width)
+		pw.groups = append(pw.groups, packed)
+	}
+}
+
+// transposedApart computes each output row as the product of an input row with a row of the kernel: [Size[2], In] times
+// [In, Kernel[2]*Out] is [OutSize[2], Out].
+func transposedApart(p *pool.Pool, c *Conv, w *PackedConv, x, out []float32, ep *Epilogue) {
+	row, width := c.OutSize[2]*c.Out, c.Kernel[2]*c.Out
+	rows := c.N * c.OutSize[0] * c.OutSize[1]
+	inner := ep.repeated(c.Kernel[2], c.Out)
+	p.ParallelFor(rows, max(1, taskWork/(row*c.In)), func(lo, hi int) {
+		for t := lo; t < hi; t++ {
+			y, z := t%c.OutSize[1], t/c.OutSize[1] // z counts all images' slices
+			kernel := z%c.Kernel[0]*c.Kernel[1] + y%c.Kernel[1]
+			src := (z/c.Kernel[0]*c.Size[1] + y/c.Kernel[1]) * c.Size[2] * c.In
+			m := product[float32]{set: w.set, m: c.Size[2], n: width, segments: 1, length: c.In, x: x[src:], lda: c.In,
+				packed: w.groups[kernel], c: out[t*row:], ldc: width, ep: inner.at(t * row)}
+			m.run(nil)
+		}
+	})
 }

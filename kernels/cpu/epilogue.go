@@ -111,6 +111,32 @@ func (ep *Epilogue) from(j int) *Epilogue {
 	return &e
 }
 
+// repeated is the epilogue of a matrix in whose rows n positions of some columns each follow each other.
+func (ep *Epilogue) repeated(n, columns int) *Epilogue {
+	if ep == nil {
+		return nil
+	}
+	e := *ep
+	if e.ColBias != nil && n > 1 {
+		e.ColBias = nil
+		for range n {
+			e.ColBias = append(e.ColBias, ep.ColBias[:columns]...)
+		}
+	}
+	e.ResidualStep = n * columns
+	return &e
+}
+
+// at is the epilogue of the rows that begin at an element of C.
+func (ep *Epilogue) at(element int) *Epilogue {
+	if ep == nil || ep.Residual == nil {
+		return ep
+	}
+	e := *ep
+	e.Residual = e.Residual[element:]
+	return &e
+}
+
 // row applies the epilogue to columns [j, j+len(row)) of row i.
 func (ep *Epilogue) row(row []float32, i, j int) {
 	if ep.ColBias != nil {
