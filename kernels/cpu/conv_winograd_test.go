@@ -31,10 +31,10 @@ func TestWinogradKeepsInfinitiesApart(t *testing.T) {
 func TestWinogradError(t *testing.T) {
 	rng := rand.New(rand.NewSource(1))
 	variants(t, func(t *testing.T) {
-		for _, channels := range []int{32, 64, 256} {
-			c := conv2d(1, channels, channels, 1, 14, 14, 3, 3, 1, 1, 1)
-			x, w := randoms(rng, c.In*14*14), randoms(rng, c.Out*c.In*9)
-			want, got := make([]float64, c.Out*14*14), make([]float32, c.Out*14*14)
+		for _, channels := range []int{32, 128} {
+			c := conv2d(1, channels, channels, 1, 10, 10, 3, 3, 1, 1, 1)
+			x, w := randoms(rng, c.In*10*10), randoms(rng, c.Out*c.In*9)
+			want, got := make([]float64, c.Out*10*10), make([]float32, c.Out*10*10)
 			ConvDirect(&c, widen(x), widen(w), nil, want)
 			c.ForwardF32(nil, x, w, nil, got)
 			scale, worst := 0.0, 0.0
