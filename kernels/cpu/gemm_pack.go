@@ -19,6 +19,7 @@ const prefetched = 256
 // packedMemory is memory for n packed elements, with more behind them: asking ahead for memory that was never touched would be slow.
 func packedMemory[T Float](n int) []T {
 	data := make([]T, n+prefetched)
+	hugePages(data)
 	data[n] = 0
 	data[n+prefetched-1] = 0
 	return data[:n]
