@@ -87,7 +87,23 @@ func (w *product[T]) part(i0, i1, j0, j1 int) {
 	t.ldc, t.zeros = w.ldc, w.zeros
 	s := steps[T]{w: w, t: t}
 	s.plan()
-	tiles := (i1 - i0 + w.set.mr - 1) / w.set.mr
+	strips := 1
+	if s.depth < s.k {
+		strips = (i1 - i0 + stripRows - 1) / stripRows
+	}
+	for i := range strips {
+		s.strip(i0+(i1-i0)*i/strips, i0+(i1-i0)*(i+1)/strips, j0, j1)
+	}
+}
+
+// stripRows is how many rows go through all passes over a block of panels before the next rows do: their part of C stays in the cache
+// from pass to pass.
+const stripRows = 256
+
+// strip computes rows [i0, i1) of panels [j0, j1).
+func (s *steps[T]) strip(i0, i1, j0, j1 int) {
+	mr := s.w.set.mr
+	tiles := (i1 - i0 + mr - 1) / mr
 	for j := j0; j < j1; j += s.panels {
 		jn := min(j1, j+s.panels)
 		for k := 0; k < s.k; k += s.depth {
