@@ -168,7 +168,9 @@ func (w *depthwiseConv) tiles(d *depthwise, t, x, columns, n int) {
 	}
 	c := w.c
 	first, last := w.rows(t % c.OutSize[1])
-	if (c.Kernel[0] > 1 || first == last) && n > 1 { // what is outside must not move
+	z := t/c.OutSize[1]%c.OutSize[0]*c.Stride[0] - c.Pad[0]
+	inside := z >= 0 && z+(c.Kernel[0]-1)*c.Dilation[0] < c.Size[0] && first < last && (c.Kernel[0] == 1 || last-first == c.Kernel[1])
+	if !inside && n > 1 { // what is outside must not move
 		for tile := range n {
 			w.tiles(d, t, x+tile*columns, columns, 1)
 		}

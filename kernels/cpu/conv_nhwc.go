@@ -69,6 +69,11 @@ func ConvNHWC(p *pool.Pool, c *Conv, w *PackedConv, x, out []float32, ep *Epilog
 	if positions*c.Out == 0 {
 		return
 	}
+	if w.winograd != nil || w.depthwise != nil {
+		var buf *buffer[float32]
+		ep, buf = ep.apartFrom(out)
+		defer buf.free()
+	}
 	if w.winograd != nil {
 		winogradNHWC(p, c, w, x, out, ep)
 		return

@@ -149,3 +149,78 @@ func BenchmarkConvCold(b *testing.B) {
 		})
 	}
 }
+
+// Random geometries: sizes, strides, paddings, dilations, groups and epilogues in all combinations.
+func TestConvNHWCRandom(t *testing.T) {
+	rng := rand.New(rand.NewSource(2))
+	p := pool.New(2)
+	defer p.Close()
+	acts := []Activation{{}, {Kind: ActReLU}, {Kind: ActClamp, Lo: -1, Hi: 2}, {Kind: ActSiLU}, {Kind: ActHardSwish}, {Kind: ActLeakyReLU, Lo: 0.1}}
+	variants(t, func(t *testing.T) {
+		for range 60 {
+			c := randomConv(rng)
+			if min(c.OutSize[0], c.OutSize[1], c.OutSize[2]) < 1 {
+				continue
+			}
+			x, w := randoms(rng, c.N*c.In*volume(c.Size)), randoms(rng, c.Out*c.In/c.Groups*volume(c.Kernel))
+			pos := volume(c.OutSize)
+			n := c.N * c.Out * pos
+			ep := &Epilogue{Act: acts[rng.Intn(len(acts))], ActFirst: rng.Intn(2) == 0}
+			bias := make([]float32, c.Out)
+			if rng.Intn(3) > 0 {
+				bias = randoms(rng, c.Out)
+				ep.ColBias = bias
+			}
+			sum, residual := make([]float64, n), make([]float32, n)
+			ConvDirect(&c, widen(x), widen(w), widen(bias), sum)
+			if rng.Intn(2) == 0 {
+				residual = randoms(rng, n)
+				ep.Residual, ep.ResidualStep = toLast(residual, c.N, c.Out, pos), c.Out
+			}
+			want := make([]float64, n)
+			for i, v := range sum {
+				var y [1]float32
+				if ep.ActFirst {
+					ep.Act.Apply(y[:], []float32{float32(v)})
+					want[i] = float64(y[0] + residual[i])
+				} else {
+					ep.Act.Apply(y[:], []float32{float32(v) + residual[i]})
+					want[i] = float64(y[0])
+				}
+			}
+			got := make([]float32, n)
+			if ep.Residual != nil && rng.Intn(2) == 0 { // the residual may be the output's own memory
+				copy(got, ep.Residual)
+				ep.Residual = got
+			}
+			ConvNHWC([]*pool.Pool{nil, p}[rng.Intn(2)], &c, PackConv(&c, w), toLast(x, c.N, c.In, volume(c.Size)), got, ep)
+			closeTo(t, fmt.Sprintf("%+v act %d first %v", c, ep.Act.Kind, ep.ActFirst), toFirst(got, c.N, c.Out, pos), want, 2e-4)
+		}
+	})
+}
+
+func randomConv(rng *rand.Rand) Conv {
+	one := func(n int) int { return 1 + rng.Intn(n) }
+	c := Conv{N: one(2), Groups: []int{1, 1, 1, 2, 4, 8}[rng.Intn(6)]}
+	c.In, c.Out = c.Groups*one(20), c.Groups*one(20)
+	switch rng.Intn(5) {
+	case 0:
+		c.Groups, c.Out = c.In, c.In
+	case 1:
+		c.In, c.Out, c.Groups = 16*one(4), 16*one(4), 1
+	case 2:
+		c.Out = c.In
+	}
+	for d := range 3 {
+		c.Size[d], c.Kernel[d], c.Stride[d], c.Dilation[d] = one(18), one(4), one(3), one(2)
+		if d == 0 && rng.Intn(4) > 0 {
+			c.Size[d], c.Kernel[d] = 1, 1
+		}
+		c.Pad[d] = rng.Intn(c.Kernel[d] + 1)
+	}
+	if rng.Intn(4) == 0 {
+		c.Kernel, c.Stride, c.Dilation, c.Pad = [3]int{1, 3, 3}, [3]int{1, 1, 1}, [3]int{1, 1, 1}, [3]int{0, rng.Intn(3), rng.Intn(2)}
+	}
+	c.outSize()
+	return c
+}

@@ -37,6 +37,8 @@ func TransposedNHWC(p *pool.Pool, c *Conv, w *PackedConv, x, out []float32, ep *
 		transposedApart(p, c, w, x, out, ep)
 		return
 	}
+	ep, residual := ep.apartFrom(out)
+	defer residual.free()
 	col := scratch(positions * width * c.Groups) // [groups, N * positions, kernel, Out/Groups]
 	defer col.free()
 	if inG == 0 {

@@ -1,14 +1,17 @@
 package cpu
 
-import "math"
+import (
+	"math"
+	"unsafe"
+)
 
 // Epilogue is what happens to a tile of C when its last products are in: C = act(C + Bias + Residual), or with ActFirst
 // C = act(C + Bias) + Residual.
 type Epilogue struct {
 	// ColBias has one number a column, RowBias one a row; nil for none.
 	ColBias, RowBias []float32
-	// Residual is added, element by element, rows ResidualStep apart; nil for none. It may be C itself,
-	// unless there is an ActFirst.
+	// Residual is added, element by element, rows ResidualStep apart; nil for none. It may be C itself; with
+	// ActFirst that takes a copy.
 	Residual     []float32
 	ResidualStep int
 	Act          Activation
@@ -58,6 +61,32 @@ func (ep *Epilogue) inKernel() (flags int, lo, hi float32, r rest) {
 		}
 	}
 	return flags, lo, hi, r
+}
+
+// apartFrom is the epilogue with a copy of the residual, if that is C itself.
+func (ep *Epilogue) apartFrom(c []float32) (*Epilogue, *buffer[float32]) {
+	if ep == nil || ep.Residual == nil || !sameMemory(c, ep.Residual) {
+		return ep, nil
+	}
+	buf := scratch(len(ep.Residual))
+	copy(buf.data, ep.Residual)
+	e := *ep
+	e.Residual = buf.data
+	return &e, buf
+}
+
+// separate makes a residual that is C itself a C that is added to.
+func (ep *Epilogue) separate(c []float32, beta bool) (*Epilogue, bool, *buffer[float32]) {
+	if ep == nil || ep.Residual == nil || !sameMemory(c, ep.Residual) {
+		return ep, beta, nil
+	}
+	if beta || ep.actFirst() {
+		e, buf := ep.apartFrom(c)
+		return e, beta, buf
+	}
+	e := *ep
+	e.Residual = nil
+	return &e, true, nil
 }
 
 // biasAndClamp splits an epilogue for kernels that add a bias and clamp: rest is what they do not do. zeros stands for no bias.
@@ -155,3 +184,6 @@ func (ep *Epilogue) row(row []float32, i, j int) {
 		ep.Act.Apply(row, row)
 	}
 }
+
+// sameMemory tells whether two slices begin with the same element.
+func sameMemory(a, b []float32) bool { return unsafe.SliceData(a) == unsafe.SliceData(b) }

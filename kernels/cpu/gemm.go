@@ -33,8 +33,12 @@ func Gemm(p *pool.Pool, m, n, k int, a, b Matrix, c []float32, ldc int, beta boo
 	switch {
 	case m == 0 || n == 0:
 	case k == 0:
+		ep, beta, buf := ep.separate(c, beta)
+		defer buf.free()
 		emptyProduct(m, n, c, ldc, beta, ep.over(c, ldc))
 	case m <= smallRows && (b.Col == 1 || b.Row == 1 && a.Col == 1):
+		ep, beta, buf := ep.separate(c, beta)
+		defer buf.free()
 		gemmSmall(p, m, n, k, a, b, c, ldc, beta, ep.over(c, ldc))
 	default:
 		gemmUnpacked(p, m, n, k, a, b, c, ldc, beta, ep)
@@ -58,6 +62,8 @@ func GemmPacked(p *pool.Pool, m int, a Matrix, b *PackedB, c []float32, ldc int,
 		return
 	}
 	if b.K == 0 {
+		ep, beta, buf := ep.separate(c, beta)
+		defer buf.free()
 		emptyProduct(m, b.N, c, ldc, beta, ep.over(c, ldc))
 		return
 	}

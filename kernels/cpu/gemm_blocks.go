@@ -1,10 +1,6 @@
 package cpu
 
-import (
-	"unsafe"
-
-	"github.com/pt2go/pt2/internal/pool"
-)
+import "github.com/pt2go/pt2/internal/pool"
 
 // product is a matrix product C = A*B with packed B. Rows of A are given by offsets: segments of them for each tile.
 type product[T Float] struct {
@@ -39,10 +35,14 @@ const taskWork = 1 << 19
 
 // run computes the product on the pool's threads.
 func (w *product[T]) run(p *pool.Pool) {
-	if ep := w.ep; ep != nil && ep.Residual != nil && !ep.actFirst() && sameMemory(w.c, ep.Residual) && ep.ResidualStep == w.ldc {
-		plain := *ep
-		plain.Residual = nil
-		w.ep, w.beta = &plain, true
+	if c, ok := any(w.c).([]float32); ok {
+		ep, beta := w.ep, w.beta
+		var buf *buffer[float32]
+		w.ep, w.beta, buf = ep.separate(c, beta)
+		defer func() {
+			buf.free()
+			w.ep, w.beta = ep, beta
+		}()
 	}
 	k := w.segments * w.length
 	panels := (w.n + w.set.nr - 1) / w.set.nr
@@ -257,9 +257,4 @@ func columnMask[T Float](n int) uint64 {
 	lanes := nrOf[T]()
 	first := min(n, lanes)
 	return 1<<first - 1 | (1<<(n-first)-1)<<16
-}
-
-// sameMemory tells whether two slices begin with the same element.
-func sameMemory[T Float](a []T, b []float32) bool {
-	return unsafe.Pointer(unsafe.SliceData(a)) == unsafe.Pointer(unsafe.SliceData(b))
 }

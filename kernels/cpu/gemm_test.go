@@ -3,6 +3,7 @@ package cpu
 import (
 	"fmt"
 	"math/rand"
+	"slices"
 	"testing"
 
 	"github.com/pt2go/pt2/internal/pool"
@@ -57,10 +58,16 @@ func checkGemm(t *testing.T, rng *rand.Rand, p *pool.Pool, m, n, k, trans int, b
 			want[i*ldc+j] = float32(s + float64(bias[j]))
 		}
 	}
-	packed := append([]float32(nil), c...)
+	packed, own, packedOwn := slices.Clone(c), slices.Clone(c), slices.Clone(c)
 	Gemm(p, m, n, k, a, b, c, ldc, beta, &Epilogue{ColBias: bias})
 	GemmPacked(p, m, a, PackB(b, k, n), packed, ldc, beta, &Epilogue{ColBias: bias})
-	for name, got := range map[string][]float32{"Gemm": c, "GemmPacked": packed} {
+	results := map[string][]float32{"Gemm": c, "GemmPacked": packed}
+	if beta { // the same with C as its own residual
+		Gemm(p, m, n, k, a, b, own, ldc, false, &Epilogue{ColBias: bias, Residual: own, ResidualStep: ldc})
+		GemmPacked(p, m, a, PackB(b, k, n), packedOwn, ldc, false, &Epilogue{ColBias: bias, Residual: packedOwn, ResidualStep: ldc})
+		results["Gemm, residual"], results["GemmPacked, residual"] = own, packedOwn
+	}
+	for name, got := range results {
 		for i := range want {
 			if d := got[i] - want[i]; d > 1e-3 || d < -1e-3 || d != d {
 				t.Fatalf("%s %dx%dx%d trans %d beta %v: element %d is %v, want %v", name, m, n, k, trans, beta, i, got[i], want[i])
