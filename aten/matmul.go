@@ -3,6 +3,7 @@ package aten
 import (
 	"strings"
 
+	"github.com/pt2go/pt2/internal/pool"
 	"github.com/pt2go/pt2/kernels/cpu"
 	"github.com/pt2go/pt2/symbolic"
 	"github.com/pt2go/pt2/tensor"
@@ -428,6 +429,10 @@ func batchedProduct(k *Kernel, out, x, y *tensor.Tensor) {
 	sub := func(t *tensor.Tensor, i int) *tensor.Tensor {
 		return t.WithView(t.Sizes()[1:], t.Strides()[1:], t.Offset()+int64(i)*t.Strides()[0])
 	}
+	if out.DType() == tensor.Float32 && out.Strides()[2] == 1 && out.Numel() > 0 && x.Sizes()[2] > 0 {
+		batchedF32(k, out, x, y)
+		return
+	}
 	if nb >= 2*k.Pool.Size() {
 		serial := &Kernel{Args: k.Args}
 		k.Pool.ParallelFor(nb, 1, func(lo, hi int) {
@@ -440,6 +445,29 @@ func batchedProduct(k *Kernel, out, x, y *tensor.Tensor) {
 	for i := range nb {
 		product(k, sub(out, i), sub(x, i), sub(y, i), false)
 	}
+}
+
+// batchedF32 is batchedProduct without a tensor for each matrix. There is at least one product.
+func batchedF32(k *Kernel, out, x, y *tensor.Tensor) {
+	nb, m, n, d := int(out.Sizes()[0]), int(out.Sizes()[1]), int(out.Sizes()[2]), int(x.Sizes()[2])
+	od, xd, yd := tensor.Data[float32](out), tensor.Data[float32](x), tensor.Data[float32](y)
+	os, xs, ys := out.Strides(), x.Strides(), y.Strides()
+	one := func(p *pool.Pool, i int) {
+		a := cpu.Matrix{Data: xd[i*int(xs[0]):], Row: int(xs[1]), Col: int(xs[2])}
+		b := cpu.Matrix{Data: yd[i*int(ys[0]):], Row: int(ys[1]), Col: int(ys[2])}
+		cpu.Gemm(p, m, n, d, a, b, od[i*int(os[0]):], int(os[1]), false, nil)
+	}
+	if nb < 2*k.Pool.Size() {
+		for i := range nb {
+			one(k.Pool, i)
+		}
+		return
+	}
+	k.Pool.ParallelFor(nb, max(1, 65536/(m*n*d+1)), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			one(nil, i)
+		}
+	})
 }
 
 // linearKernel is x*w^T + bias over the last dimension.
