@@ -66,6 +66,7 @@ func TestChannelsLastAsContiguous(t *testing.T) {
 	last := tensor.NewStrided(tensor.Float32, x.Sizes(), orderedStrides(x.Sizes(), []int{0, 2, 3, 1}, 1))
 	Copy(nil, last, x)
 	for name, args := range map[string][]any{
+		"group_norm":              {2, nil, nil, 1e-5, true},
 		"max_pool2d":              {[]int64{3, 2}, []int64{2, 2}, []int64{1, 1}, []int64{1, 1}, true},
 		"avg_pool2d":              {[]int64{3, 3}, []int64{2, 1}, []int64{1, 1}, false, false},
 		"upsample_bilinear2d.vec": {[]int64{13, 20}, false, nil},

@@ -379,43 +379,33 @@ func rmsComplex(k *Kernel, d int, eps float64) {
 
 func groupKernel(k *Kernel) {
 	x, out := k.T(0), k.Out[0]
-	n, c, g := k.I64(3), k.I64(4), k.I64(6)
+	n, c, hw, g := k.I64(3), k.I64(4), k.I64(5), k.I64(6)
 	if out.Numel() == 0 {
 		return
 	}
-	hw := k.I64(5)
-	xs := tensor.Contiguous[float32](k.as(x, tensor.Float32))
 	if x.DType() == tensor.Float64 {
 		groupKernel64(k, n, c, hw, g)
 		return
 	}
-	res := tensor.New(tensor.Float32, out.Sizes()...)
-	rd := tensor.Contiguous[float32](res)
-	w, b := f64s(k, k.OptT(1)), f64s(k, k.OptT(2))
-	mean, rstd := make([]float64, n*g), make([]float64, n*g)
-	size := c / g * hw
-	k.Pool.ParallelFor(int(n*g), max(1, int(grain/max(size, 1))), func(lo, hi int) {
-		for r := lo; r < hi; r++ {
-			row := xs[int64(r)*size : int64(r+1)*size]
-			m, v := moments(row)
-			inv := 1 / math.Sqrt(v+k.Float(7))
-			mean[r], rstd[r] = m, inv
-			for i := range row {
-				ch := int64(r)%g*(c/g) + int64(i)/hw
-				scale, shift := inv, 0.0
-				if w != nil {
-					scale *= w[ch]
-				}
-				if b != nil {
-					shift = b[ch]
-				}
-				rd[int64(r)*size+int64(i)] = float32((float64(row[i])-m)*scale + shift)
-			}
+	weights := func(i int) []float32 {
+		if t := k.OptT(i); t != nil {
+			return tensor.Contiguous[float32](k.as(t, tensor.Float32))
 		}
-	})
-	Copy(k.Pool, out, res)
-	storeF64(k, k.Out[1], mean)
-	storeF64(k, k.Out[2], rstd)
+		return nil
+	}
+	w, b, eps := weights(1), weights(2), float32(k.Float(7))
+	mean, rstd := k.room(1, tensor.Float32), k.room(2, tensor.Float32)
+	m, r := tensor.Contiguous[float32](mean), tensor.Contiguous[float32](rstd)
+	if channelsInside(x) && channelsInside(out) {
+		cpu.GroupNormNHWCF32(k.Pool, tensor.Data[float32](out), tensor.Data[float32](x), w, b, int(n), int(c), int(hw), int(g), eps, m, r)
+	} else {
+		to := k.room(0, tensor.Float32)
+		xs := tensor.Contiguous[float32](k.as(x, tensor.Float32))
+		cpu.GroupNormF32(k.Pool, tensor.Contiguous[float32](to), xs, w, b, int(n), int(c), int(hw), int(g), eps, m, r)
+		k.deliver(0, to)
+	}
+	k.deliver(1, mean)
+	k.deliver(2, rstd)
 }
 
 func groupKernel64(k *Kernel, n, c, hw, g int64) {

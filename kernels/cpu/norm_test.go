@@ -88,7 +88,7 @@ func moments(x []float64) (mean, variance float64) {
 
 func TestGroupNormAndScaleShift(t *testing.T) {
 	rng := rand.New(rand.NewSource(1))
-	const n, c, hw, groups = 2, 6, 35, 3
+	const n, c, hw, groups = 2, 6, 150, 3
 	x, w, b := randoms(rng, n*c*hw), randoms(rng, c), randoms(rng, c)
 	got, want := make([]float32, len(x)), make([]float64, len(x))
 	const group = c / groups * hw
@@ -101,6 +101,22 @@ func TestGroupNormAndScaleShift(t *testing.T) {
 	}
 	GroupNormF32(nil, got, x, w, b, n, c, hw, groups, 1e-5, nil, nil)
 	closeTo(t, "group_norm", got, want, 1e-5)
+	last, wantLast := make([]float32, len(x)), make([]float64, len(x))
+	for i := range x {
+		at := (i/(c*hw)*hw+i%hw)*c + i/hw%c
+		last[at], wantLast[at] = x[i], want[i]
+	}
+	p := pool.New(2)
+	defer p.Close()
+	variants(t, func(t *testing.T) {
+		got, mean, rstd := make([]float32, len(x)), make([]float32, n*groups), make([]float32, n*groups)
+		GroupNormNHWCF32(p, got, last, w, b, n, c, hw, groups, 1e-5, mean, rstd)
+		closeTo(t, "group_norm with channels last", got, wantLast, 1e-5)
+		for g := range mean {
+			m, v := moments(widen(x[g*group : (g+1)*group]))
+			closeTo(t, "statistics", []float32{mean[g], rstd[g]}, []float64{m, 1 / math.Sqrt(v+1e-5)}, 1e-5)
+		}
+	})
 	for i := range want {
 		want[i] = float64(x[i])*float64(w[i/hw%c]) + float64(b[i/hw%c])
 	}
