@@ -33,3 +33,16 @@ func halfProduct(k *Kernel, out, x, y *tensor.Tensor, bias []float32) {
 		Copy(k.Pool, out, to)
 	}
 }
+
+// halfSums is out = x*y in float32 for 2-d tensors of one 16-bit float dtype and any strides.
+func halfSums(k *Kernel, out, x, y *tensor.Tensor) {
+	m, n, d := int(out.Sizes()[0]), int(out.Sizes()[1]), int(x.Sizes()[1])
+	to := out
+	if out.Strides()[1] != 1 {
+		to = tensor.New(tensor.Float32, out.Sizes()...)
+	}
+	cpu.GemmHalfF32(k.Pool, halfFormat(x.DType()), m, n, d, halfMatrixOf(x), halfMatrixOf(y), tensor.Data[float32](to), int(to.Strides()[0]))
+	if to != out {
+		Copy(k.Pool, out, to)
+	}
+}

@@ -362,7 +362,10 @@ func product(k *Kernel, out, x, y *tensor.Tensor, _ bool) {
 	case tensor.Float16, tensor.BFloat16:
 		halfProduct(k, out, x, y, nil)
 	case tensor.Float32:
-		x, y = k.as(x, dt), k.as(y, dt) // a product of 16-bit floats may want its float32 sums
+		if x.DType().IsReduced() && y.DType() == x.DType() { // a product of 16-bit floats may want its float32 sums
+			halfSums(k, out, x, y)
+			return
+		}
 		if out.Strides()[1] == 1 {
 			cpu.Gemm(k.Pool, m, n, d, matrixOf(x), matrixOf(y), tensor.Data[float32](out), int(out.Strides()[0]), false, nil)
 			return
@@ -429,7 +432,7 @@ func batchedProduct(k *Kernel, out, x, y *tensor.Tensor) {
 	sub := func(t *tensor.Tensor, i int) *tensor.Tensor {
 		return t.WithView(t.Sizes()[1:], t.Strides()[1:], t.Offset()+int64(i)*t.Strides()[0])
 	}
-	if out.DType() == tensor.Float32 && out.Strides()[2] == 1 && out.Numel() > 0 && x.Sizes()[2] > 0 {
+	if out.DType() == tensor.Float32 && x.DType() == out.DType() && y.DType() == out.DType() && out.Strides()[2] == 1 && out.Numel() > 0 && x.Sizes()[2] > 0 {
 		batchedF32(k, out, x, y)
 		return
 	}

@@ -46,6 +46,21 @@ const halfRows = 8
 // float32, the epilogue (float32, too) is added to the sums, and the result is rounded once, as PyTorch does. B stays as it is in
 // memory: nothing needs to be packed, and few rows of A take as long as B takes to be read. C overlaps neither A nor B.
 func GemmHalf(p *pool.Pool, f HalfFormat, m, n, k int, a, b HalfMatrix, c []uint16, ldc int, ep *Epilogue) {
+	gemmHalf(p, f, m, n, k, a, b, func(row []float32, i, j int) {
+		if ep != nil {
+			ep.row(row, i, j)
+		}
+		f.Round(c[i*ldc+j:i*ldc+j+len(row)], row)
+	})
+}
+
+// GemmHalfF32 is [GemmHalf] without rounding: C is float32.
+func GemmHalfF32(p *pool.Pool, f HalfFormat, m, n, k int, a, b HalfMatrix, c []float32, ldc int) {
+	gemmHalf(p, f, m, n, k, a, b, func(row []float32, i, j int) { copy(c[i*ldc+j:], row) })
+}
+
+// gemmHalf gives put the sums of row i from column j on.
+func gemmHalf(p *pool.Pool, f HalfFormat, m, n, k int, a, b HalfMatrix, put func(row []float32, i, j int)) {
 	if m == 0 || n == 0 {
 		return
 	}
@@ -64,11 +79,7 @@ func GemmHalf(p *pool.Pool, f HalfFormat, m, n, k int, a, b HalfMatrix, c []uint
 			j, w := t*per, min(per, n-t*per)
 			halfBlock(f, m, w, k, x, HalfMatrix{b.Data[min(j*b.Col, len(b.Data)):], b.Row, b.Col}, sums.data, w)
 			for i := range m {
-				row := sums.data[i*w : (i+1)*w]
-				if ep != nil {
-					ep.row(row, i, j)
-				}
-				f.Round(c[i*ldc+j:i*ldc+j+w], row)
+				put(sums.data[i*w:(i+1)*w], i, j)
 			}
 		}
 	})

@@ -67,6 +67,11 @@ func checkGemmHalf(t *testing.T, rng *rand.Rand, p *pool.Pool, f HalfFormat, m, 
 	}
 	tol := map[HalfFormat]float64{BF16: 1.0 / 250, F16: 1.0 / 2000}[f]
 	closeTo(t, fmt.Sprint("format, m, n, k, layout: ", f, m, n, k, trans), got, want, tol)
+	GemmHalfF32(p, f, m, n, k, a, b, got, n)
+	for i := range want {
+		want[i] -= float64(bias[i%n])
+	}
+	closeTo(t, fmt.Sprint("not rounded: ", f, m, n, k, trans), got, want, 2e-5)
 }
 
 func BenchmarkGemmHalf(b *testing.B) {
