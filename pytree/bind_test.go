@@ -266,3 +266,27 @@ func TestRegisterStruct(t *testing.T) {
 		t.Errorf("no name: %v", err)
 	}
 }
+
+// Results of transformers are OrderedDicts of a class of their own, with the names that are there as context.
+func TestModelOutput(t *testing.T) {
+	const leaf = `{"type": null, "context": null, "children_spec": []}`
+	s, err := Parse(`[1, {"type": "transformers.modeling_outputs.BaseModelOutputWithPooling", "context": "[\"last_hidden_state\", \"pooler_output\"]", "children_spec": [`+leaf+`, `+leaf+`]}]`, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out struct {
+		Pooled int `pt2:"pooler_output"`
+		Last   int `pt2:"last_hidden_state"`
+	}
+	if err := s.Bind([]any{int64(1), int64(2)}, &out); err != nil || out.Last != 1 || out.Pooled != 2 {
+		t.Errorf("%+v %v", out, err)
+	}
+	m := map[string]int{}
+	if err := s.Bind([]any{int64(1), int64(2)}, &m); err != nil || m["pooler_output"] != 2 {
+		t.Errorf("%v %v", m, err)
+	}
+	var list []int
+	if err := s.Bind([]any{int64(1), int64(2)}, &list); err != nil || len(list) != 2 {
+		t.Errorf("%v %v", list, err)
+	}
+}

@@ -168,12 +168,28 @@ func (s *Spec) childKeys(fields map[string][]string) []Key {
 			}
 			return attrKeys(names)
 		}
+		// transformers' ModelOutput and its like: a list of the names of what is there
+		var names []string
+		if json.Unmarshal(s.inner(), &names) == nil && len(names) > 0 && len(names) == len(s.Children) && distinct(names) {
+			return attrKeys(names)
+		}
 	}
 	keys := make([]Key, len(s.Children))
 	for i := range keys {
 		keys[i] = Key{Kind: SeqKey, Num: int64(i)}
 	}
 	return keys
+}
+
+func distinct(names []string) bool {
+	seen := map[string]bool{}
+	for _, n := range names {
+		if n == "" || seen[n] {
+			return false
+		}
+		seen[n] = true
+	}
+	return true
 }
 
 func tupleFields(s *Spec, fields map[string][]string) []string {
