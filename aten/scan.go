@@ -15,8 +15,12 @@ var scanOps = []Op{
 		scanKernel(k, scanFns{i: func(a, x int64) int64 { return a * x }, f: func(a, x float64) float64 { return a * x }, c: func(a, x complex128) complex128 { return a * x }})
 	}},
 	{Schema: "logcumsumexp(Tensor self, int dim) -> Tensor", Shape: func(a *Args) []Meta {
-		WrapDim(a.I64(1), a.Tensor(0).Dim())
-		return []Meta{Contig(FloatType(a.Tensor(0).DType), a.Tensor(0).Sizes...)}
+		x := a.Tensor(0)
+		WrapDim(a.I64(1), x.Dim())
+		if !x.DType.IsComplex() {
+			mustFloat("logcumsumexp_out_cpu", x.DType)
+		}
+		return []Meta{Contig(x.DType, x.Sizes...)}
 	}, CPU: func(k *Kernel) {
 		scanKernel(k, scanFns{f: func(a, x float64) float64 {
 			if math.IsInf(a, 0) && a == x {
