@@ -485,7 +485,24 @@ func (p *program) run(k *aten.Kernel) {
 		p.blocks(k, 0, blocks)
 		return
 	}
-	k.Pool.ParallelFor(blocks, max(1, 32768/p.block), func(lo, hi int) { p.blocks(k, lo, hi) })
+	k.Pool.ParallelFor(blocks, max(1, handOff/(p.block*p.cost())), func(lo, hi int) { p.blocks(k, lo, hi) })
+}
+
+// handOff is how many additions are worth another goroutine: with fewer, fetching operands from the other core's cache costs more.
+const handOff = 1 << 17
+
+// cost is what an element takes, in additions.
+func (p *program) cost() int {
+	n := 0
+	for _, s := range p.steps {
+		switch s.body.Kind {
+		case "exp", "log", "erf", "tanh", "sigmoid", "silu", "gelu", "gelu_tanh", "mish", "elu", "sin", "cos":
+			n += 8
+		default:
+			n++
+		}
+	}
+	return n
 }
 
 // blocks computes blocks [lo, hi).
