@@ -89,7 +89,7 @@ var linalgEigOps = []Op{
 			linFloat(x, "linalg.matrix_exp", "")
 		}
 		return []Meta{Contig(x.DType, x.Sizes...)}
-	}, CPU: linKernel(expKernel[float64], expKernel[complex128])},
+	}, CPU: linKernel(expKernel[float64], expKernel[complex128]), Note: "for 16-bit floats PyTorch 2.15 reads the coefficients of its polynomials in the wrong type and gives NaN or huge numbers; the result here is the exponential"},
 	{Schema: "matrix_exp(Tensor self) -> Tensor", Decomp: linFirst("linalg_matrix_exp")},
 	{Schema: "matrix_exp_backward(Tensor self, Tensor grad) -> Tensor", Decomp: func(b *Build, a *Args) []*Value {
 		// The upper right block of exp([[A^H, G], [0, A^H]]).
