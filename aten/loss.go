@@ -155,11 +155,7 @@ func (k *Kernel) reducedLoss(reduction int64, elements func(k *Kernel), vals ...
 	elements(&all)
 	fold := *k
 	fold.Args = &Args{Op: k.Op, V: []any{FromTensor(all.Out[0])}}
-	f := sumRow
-	if reduction == reduceMean {
-		f = meanRow
-	}
-	reduceDims(&fold, nil, f)
+	sumDims(&fold, nil, reduction == reduceMean)
 }
 
 func crossEntropyBinary(k *Kernel) {
@@ -409,7 +405,7 @@ func nllKernel(k *Kernel) {
 		inner = x.Sizes()[2] * x.Sizes()[3]
 	}
 	ignore, reduction := k.I64(4), k.I64(3)
-	target := tensor.Data[int64](k.contiguous(k.as(k.T(1), tensor.Int64)))
+	target := tensor.Contiguous[int64](k.as(k.T(1), tensor.Int64))
 	xs, ws := k.floats(x), []float64(nil)
 	if w != nil {
 		ws = k.floats(w)
@@ -473,7 +469,7 @@ func shapeMultiMargin(a *Args) []Meta {
 }
 
 func multiMargin(k *Kernel) {
-	xs, target := k.floats(k.T(0)), tensor.Data[int64](k.contiguous(k.T(1)))
+	xs, target := k.floats(k.T(0)), tensor.Contiguous[int64](k.contiguous(k.T(1)))
 	p, margin := k.Scalar(2).Float64(), k.Scalar(3).Float64()
 	var ws []float64
 	if w := k.OptT(4); w != nil {
@@ -530,7 +526,7 @@ func shapeMultiLabel(a *Args) []Meta {
 
 // multiLabel: a row of the target lists classes up to the first -1.
 func multiLabel(k *Kernel) {
-	xs, target := k.floats(k.T(0)), tensor.Data[int64](k.contiguous(k.T(1)))
+	xs, target := k.floats(k.T(0)), tensor.Contiguous[int64](k.contiguous(k.T(1)))
 	r, c := lossRows(k.Tensor(0))
 	rows, cols := int(r.Int64()), int(c.Int64())
 	for _, t := range target {

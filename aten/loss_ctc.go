@@ -33,7 +33,7 @@ var ctcOps = []Op{
 			for i := 2; i < 4; i++ {
 				Check(k.T(i).DType().IsInt(), "input_lengths and target_lengths must be integral")
 			}
-			in, tg := tensor.Data[int64](k.as(k.T(2), tensor.Int64)), tensor.Data[int64](k.as(k.T(3), tensor.Int64))
+			in, tg := tensor.Contiguous[int64](k.as(k.T(2), tensor.Int64)), tensor.Contiguous[int64](k.as(k.T(3), tensor.Int64))
 			for _, m := range ctcMetas(k.Args, in, tg) {
 				k.Out = append(k.Out, Alloc(&m))
 			}
@@ -102,7 +102,7 @@ func ctcKernel(k *Kernel, in, tg []int64) {
 	x := k.floats(k.T(0))
 	s := k.T(0).Sizes()
 	steps, batch, classes := s[0], s[1], s[2]
-	targets := tensor.Data[int64](k.contiguous(k.as(k.T(1), tensor.Int64)))
+	targets := tensor.Contiguous[int64](k.as(k.T(1), tensor.Int64))
 	width := k.Out[1].Sizes()[2]
 	losses, alpha := make([]float64, batch), make([]float64, batch*steps*width)
 	for i := range alpha {

@@ -11,7 +11,7 @@ import (
 
 // reductionOps fold dimensions away.
 var reductionOps = []Op{
-	{Schema: "sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", Tags: Core, Shape: shapeSum(1, 2, 3), CPU: reduceKernel(1, sumRow)},
+	{Schema: "sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", Tags: Core, Shape: shapeSum(1, 2, 3), CPU: func(k *Kernel) { sumDims(k, k.I64s(1), false) }},
 	{Schema: "sum(Tensor self, *, ScalarType? dtype=None) -> Tensor", Decomp: func(b *Build, a *Args) []*Value {
 		return One(b.Call("sum.dim_IntList", a.Tensor(0), nil, false, Kw("dtype", a.V[1])))
 	}},
@@ -28,7 +28,7 @@ var reductionOps = []Op{
 			Fail("mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: %s", dt.CPPName())
 		}
 		return []Meta{reducedMeta(a.Tensor(0), a.I64s(1), a.Bool(2), dt)}
-	}, CPU: reduceKernel(1, meanRow)},
+	}, CPU: func(k *Kernel) { sumDims(k, k.I64s(1), true) }},
 	{Schema: "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor", Tags: Core, Decomp: func(b *Build, a *Args) []*Value {
 		return One(b.Call("mean.dim", a.Tensor(0), nil, false, Kw("dtype", a.V[1])))
 	}},
@@ -283,26 +283,50 @@ func reduceKernel(dimArg int, f rowFunc) func(k *Kernel) {
 
 // reduceDims folds x along dims (all if none) into Out[0], one output element at a time, over a gathered block of its inputs.
 func reduceDims(k *Kernel, dims []int64, f rowFunc) {
-	x, out := k.T(0), k.Out[0]
-	if out.Numel() == 0 {
+	if k.Out[0].Numel() > 0 {
+		reduceRows(k, newReduction(k, dims), f)
+	}
+}
+
+// sumDims is [reduceDims] for sums and means.
+func sumDims(k *Kernel, dims []int64, mean bool) {
+	if k.Out[0].Numel() == 0 {
 		return
 	}
+	f := sumRow
+	if mean {
+		f = meanRow
+	}
+	if r := newReduction(k, dims); !sumColumns(k, r, mean) {
+		reduceRows(k, r, f)
+	}
+}
+
+// reduction walks the elements that one output stands for, and the outputs.
+type reduction struct {
+	x, out        *tensor.Tensor
+	inIt          *Iter // over the dimensions that go
+	outIt         *Iter // over those that stay: of out, of x
+	kind, outKind Kind
+}
+
+func newReduction(k *Kernel, dims []int64) *reduction {
+	x, out := k.T(0), k.Out[0]
 	gone := make([]bool, x.Dim())
 	for _, d := range WrapDims(dims, x.Dim()) {
 		gone[d] = true
 	}
 	keepX, keepOut, inner := split(x, out, gone)
-	inIt := NewIter(inner.Sizes(), inner)
-	outIt := NewIter(keepX.Sizes(), keepOut, keepX)
-	kind := reduceKind(x.DType(), out.DType())
-	outKind := KindOf(out.DType())
+	return &reduction{x: x, out: out, inIt: NewIter(inner.Sizes(), inner), outIt: NewIter(keepX.Sizes(), keepOut, keepX),
+		kind: reduceKind(x.DType(), out.DType()), outKind: KindOf(out.DType())}
+}
+
+func reduceRows(k *Kernel, r *reduction, f rowFunc) {
+	x, out, inIt, outIt, kind, outKind := r.x, r.out, r.inIt, r.outIt, r.kind, r.outKind
 	xb, ob := base(x), base(out)
 	xsize, osize := int64(x.DType().Size()), int64(out.DType().Size())
 	if inIt.N == 0 {
 		xb = unsafe.Pointer(&x) // never read
-	}
-	if sumColumns(k, x, out, kind, outKind, inIt, outIt, f, inner, keepX, keepOut) {
-		return
 	}
 	k.Pool.ParallelFor(int(outIt.N), max(1, grain/int(max(inIt.N, 1))), func(lo, hi int) {
 		buf := tensor.AlignedBytes(max(1, int(inIt.N)*kindSize[kind]))
@@ -329,25 +353,17 @@ func reduceDims(k *Kernel, dims []int64, f rowFunc) {
 
 // sumColumns serves float32 sums and means over outer dimensions, where gathering element by element would jump through memory:
 // it adds whole rows. It reports whether it did.
-func sumColumns(k *Kernel, x, out *tensor.Tensor, kind, outKind Kind, inIt, outIt *Iter, f rowFunc, inner, keepX, keepOut *tensor.Tensor) bool {
-	if kind != KF32 || outKind != KF32 || x.DType() != tensor.Float32 || out.DType() != tensor.Float32 || inIt.N < 2 {
+func sumColumns(k *Kernel, r *reduction, mean bool) bool {
+	x, out, inIt, outIt := r.x, r.out, r.inIt, r.outIt
+	if x.DType() != tensor.Float32 || out.DType() != tensor.Float32 || inIt.N < 2 {
 		return false
 	}
 	if outIt.Strides[1][0] != 1 || outIt.Strides[0][0] != 1 || outIt.Sizes[0] < 16 || inIt.Strides[0][0] == 1 || len(outIt.Sizes) > 1 {
 		return false
 	}
-	n := int(outIt.Sizes[0])
-	var probe [2]uint64
-	two := []float32{1, 2}
-	f(Block{unsafe.Pointer(&two[0]), 2}, KF32, unsafe.Pointer(&probe), KF32)
-	scale := float64(0)
-	switch *(*float32)(unsafe.Pointer(&probe)) {
-	case 3:
-		scale = 1
-	case 1.5:
+	n, scale := int(outIt.Sizes[0]), 1.0
+	if mean {
 		scale = 1 / float64(inIt.N)
-	default:
-		return false
 	}
 	xd, od := tensor.Data[float32](x), tensor.Data[float32](out)
 	k.Pool.ParallelFor(n, max(16, grain/int(inIt.N)), func(lo, hi int) {
