@@ -46,3 +46,6 @@ for gelu in (False, True):
     for first in (False, True):
         case("_transformer_encoder_layer_fwd", x, *att, gelu, first, 1e-5, *ffn)
 case("_transformer_encoder_layer_fwd", x, *att, False, False, 1e-5, *ffn, pad, 1)
+
+for dt in (torch.float16, torch.bfloat16):
+    case("avg_pool3d", torch.ones(1, 1, 2, 2, 2, dtype=dt), [2, 2, 2])
