@@ -259,6 +259,9 @@ var arithmeticOps = []Op{
 	{Schema: "subtract.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", Decomp: func(b *Build, a *Args) []*Value {
 		return One(b.Call("sub.Tensor", a.Tensor(0), a.Tensor(1), Kw("alpha", a.Scalar(2))))
 	}},
+	{Schema: "_add_relu.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", Decomp: func(b *Build, a *Args) []*Value {
+		return One(b.Call("relu", b.Call("add.Tensor", a.Tensor(0), a.Tensor(1), Kw("alpha", a.Scalar(2)))))
+	}},
 	{Schema: "subtract.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor", Decomp: viaTensorAlpha("sub.Tensor")},
 }
 
@@ -320,10 +323,33 @@ var mulFn = Fn2{
 }
 
 var divFn = Fn2{
-	F32:  cpu.DivF32,
-	F64:  Each2(func(x, y float64) float64 { return x / y }),
-	C64:  Each2(func(x, y complex64) complex64 { return complex64(complex128(x) / complex128(y)) }),
-	C128: Each2(func(x, y complex128) complex128 { return x / y }),
+	F32: cpu.DivF32,
+	F64: Each2(func(x, y float64) float64 { return x / y }),
+	C64: Each2(func(x, y complex64) complex64 {
+		re, im := divComplex(real(x), imag(x), real(y), imag(y))
+		return complex(re, im)
+	}),
+	C128: Each2(func(x, y complex128) complex128 {
+		re, im := divComplex(real(x), imag(x), real(y), imag(y))
+		return complex(re, im)
+	}),
+}
+
+// divComplex is (a+bi)/(c+di) as PyTorch computes it, scaled by the larger part of the divisor. Other than Go's division it
+// does not mend infinities, and a divisor of zero of either sign counts as +0.
+func divComplex[T float32 | float64](a, b, c, d T) (re, im T) {
+	absC, absD := max(c, -c), max(d, -d)
+	if absC >= absD {
+		if absC == 0 && absD == 0 {
+			return a / absC, b / absD
+		}
+		rat := d / c
+		scl := 1 / (c + d*rat)
+		return (a + b*rat) * scl, (b - a*rat) * scl
+	}
+	rat := c / d
+	scl := 1 / (c*rat + d)
+	return (a*rat + b) * scl, (b*rat - a) * scl
 }
 
 // truncFnOf divides towards zero; the 16-bit floats round the quotient before they cut it, as PyTorch does.

@@ -6,6 +6,7 @@ import (
 
 // distanceOps measure how far vectors are apart.
 var distanceOps = []Op{
+	{Schema: "_euclidean_dist(Tensor x1, Tensor x2) -> Tensor", Decomp: func(b *Build, a *Args) []*Value { return One(b.Call("cdist", a.Tensor(0), a.Tensor(1), 2.0)) }},
 	{Schema: "cdist(Tensor x1, Tensor x2, float p=2, int? compute_mode=None) -> Tensor", Decomp: func(b *Build, a *Args) []*Value {
 		return One(b.Call("_cdist_forward", a.Tensor(0), a.Tensor(1), a.Float(2), nil))
 	}},

@@ -8,6 +8,9 @@ import (
 	"github.com/pt2go/pt2/tensor"
 )
 
+// eager computes at once.
+func eager() *Build { return NewBuild(&Eager{}, nil) }
+
 func valueOf[T tensor.Element](t *testing.T, dt tensor.DType, v ...T) *Value {
 	t.Helper()
 	x, err := tensor.FromSlice(v, int64(len(v)))

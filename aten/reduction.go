@@ -42,6 +42,10 @@ var reductionOps = []Op{
 	{Schema: "amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", Tags: Core, Shape: shapeExtreme, CPU: reduceKernel(1, minRow)},
 	{Schema: "max(Tensor self) -> Tensor", Decomp: func(b *Build, a *Args) []*Value { return One(b.Call("amax", a.Tensor(0))) }},
 	{Schema: "min(Tensor self) -> Tensor", Decomp: func(b *Build, a *Args) []*Value { return One(b.Call("amin", a.Tensor(0))) }},
+	{Schema: "_aminmax(Tensor self) -> (Tensor, Tensor)", Decomp: func(b *Build, a *Args) []*Value { return b.CallN("aminmax", a.Tensor(0)) }},
+	{Schema: "_aminmax.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor, Tensor)", Decomp: func(b *Build, a *Args) []*Value {
+		return b.CallN("aminmax", a.Tensor(0), Kw("dim", a.V[1]), Kw("keepdim", a.V[2]))
+	}},
 	{Schema: "aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)", Decomp: func(b *Build, a *Args) []*Value {
 		dims := []symbolic.Int{}
 		if d, ok := a.OptInt(1); ok {
