@@ -550,5 +550,8 @@ func removable(n *export.Node) bool {
 	if len(n.Outputs) == 0 || isHOP(n.Target) {
 		return false
 	}
+	if n.Op != nil && (n.Op.Mutates() || len(n.Op.Writes) > 0) {
+		return false
+	}
 	return n.Op == nil || n.Op.Tags&(aten.Effect|aten.Random|aten.DataDependent) == 0
 }

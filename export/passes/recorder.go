@@ -24,6 +24,7 @@ type recorder struct {
 	made     map[string]*export.Value // new values by the old names
 	depth    int
 	again    *viewStep // the view being made again
+	literal  bool      // calls are recorded as they are, writes too
 	writes   int       // counts writes to stores, which cannot be taken back
 }
 
@@ -85,6 +86,9 @@ func (r *recorder) intercept(op *aten.Op, a *aten.Args) ([]*aten.Value, bool) {
 		panic(&unrecordable{"formulas within formulas"})
 	}
 	defer func() { r.depth-- }()
+	if r.literal {
+		return r.record(op, a), true
+	}
 	r.refreshAll(a)
 	if writes(op, a) {
 		return r.mutate(op, a), true
@@ -264,6 +268,9 @@ func (r *recorder) infer(op *aten.Op, a *aten.Args) []*aten.Value {
 	}
 	if v := r.likeSelf(op, a); v != nil {
 		return []*aten.Value{v}
+	}
+	if r.literal {
+		panic(err)
 	}
 	panic(&unrecordable{fmt.Sprintf("the shapes of %s are not known: %v", op.Name(), err)})
 }

@@ -1,0 +1,219 @@
+package tracer
+
+import (
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/pt2go/pt2/aten"
+	"github.com/pt2go/pt2/export/passes"
+	"github.com/pt2go/pt2/symbolic"
+	"github.com/pt2go/pt2/tensor"
+)
+
+// Tensor is a tensor on its way through a model: elements in an eager run, dtype and sizes while the model is exported. It belongs to
+// one run and is not safe for concurrent use.
+type Tensor struct {
+	v *aten.Value
+	s *session
+}
+
+// session is one run of a model.
+type session struct {
+	build *aten.Build
+	rec   *passes.Recorder // nil in an eager run
+	state map[any]*Tensor  // lifted parameters and buffers
+	names map[Module]string
+	stack []frame
+	calls map[string]int
+}
+
+// frame is a module call under way.
+type frame struct{ key, path, kind string }
+
+// DType is the element type.
+func (t *Tensor) DType() tensor.DType { return t.v.DType }
+
+// Dim is the number of dimensions.
+func (t *Tensor) Dim() int { return t.v.Dim() }
+
+// Size is the size of dimension d, which may be negative. While a model is exported it may be symbolic: hand it on to operators.
+func (t *Tensor) Size(d int) symbolic.Int { return t.v.Size(d) }
+
+// Sizes are those of all dimensions.
+func (t *Tensor) Sizes() []symbolic.Int { return t.v.Sizes }
+
+// Value gives the elements in an eager run, nil while a model is exported.
+func (t *Tensor) Value() *tensor.Tensor { return t.v.T }
+
+// Op calls an operator of ATen with t as its first argument, "add.Tensor" or "relu", and gives its one result. Arguments are *Tensor,
+// *Parameter, *Buffer, lists of tensors, Go numbers, slices and strings; [aten.Kw] makes keyword arguments. It refuses input by
+// panicking, which [Run] and [Export] turn into errors.
+func (t *Tensor) Op(name string, args ...any) *Tensor { return t.Ops(name, args...)[0] }
+
+// Ops is [Tensor.Op] for operators with several results.
+func (t *Tensor) Ops(name string, args ...any) []*Tensor {
+	return t.s.ops(name, append([]any{t}, args...))
+}
+
+// On calls an operator whose first argument is not t: all arguments are given. t only tells the run.
+func (t *Tensor) On(name string, args ...any) *Tensor { return t.s.ops(name, args)[0] }
+
+// Add adds a number to a buffer in place, such as a count of calls. t only tells the run.
+func (t *Tensor) Add(b *Buffer, n int64) { t.s.ops("add_.Tensor", []any{b, n}) }
+
+// Cat joins tensors along a dimension.
+func Cat(dim int, x ...*Tensor) *Tensor { return x[0].s.ops("cat", []any{x, dim})[0] }
+
+// Stack joins tensors along a new dimension.
+func Stack(dim int, x ...*Tensor) *Tensor { return x[0].s.ops("stack", []any{x, dim})[0] }
+
+func (s *session) ops(name string, args []any) []*Tensor {
+	for i, a := range args {
+		args[i] = s.lower(a)
+	}
+	if s.rec != nil {
+		s.rec.SetMetadata(s.metadata(name))
+	}
+	outs := s.build.CallN(name, args...)
+	res := make([]*Tensor, len(outs))
+	for i, v := range outs {
+		if v != nil {
+			res[i] = &Tensor{v, s}
+		}
+	}
+	return res
+}
+
+// lower gives an argument in the form that operators take.
+func (s *session) lower(a any) any {
+	switch a := a.(type) {
+	case *Tensor:
+		if a == nil {
+			return nil
+		}
+		if a.s != s {
+			panic(&UserError{Kind: InvalidInput, Msg: "a tensor of another run is used; a model must not keep tensors from one call to the next"})
+		}
+		return a.v
+	case *Parameter:
+		if a == nil {
+			return nil
+		}
+		return s.lifted(a, a.T)
+	case *Buffer:
+		if a == nil {
+			return nil
+		}
+		return s.lifted(a, a.T)
+	case []*Tensor:
+		out := make([]*aten.Value, len(a))
+		for i, t := range a {
+			out[i], _ = s.lower(t).(*aten.Value)
+		}
+		return out
+	case aten.KwArg:
+		return aten.Kw(a.Name, s.lower(a.Value))
+	case *tensor.Tensor:
+		if s.rec != nil {
+			panic(&UserError{Kind: InvalidInput, Msg: "a tensor that is neither input, parameter nor buffer is used; make it a *tracer.Buffer of the model"})
+		}
+	}
+	return a
+}
+
+// lifted is a parameter or buffer as an operand.
+func (s *session) lifted(key any, t *tensor.Tensor) *aten.Value {
+	if x := s.state[key]; x != nil {
+		return x.v
+	}
+	if s.rec != nil {
+		panic(&UserError{Kind: InvalidInput, Msg: fmt.Sprintf("a %T is used that no exported field of the model holds", key)})
+	}
+	x := &Tensor{aten.FromTensor(t), s}
+	s.state[key] = x
+	return x.v
+}
+
+// Call calls a sub-module, so that exported programs know which nodes are its own.
+func Call(m Module, x ...*Tensor) []*Tensor {
+	if len(x) == 0 {
+		panic(&UserError{Kind: InvalidInput, Msg: "a module is called without tensors"})
+	}
+	s := x[0].s
+	s.enter(m)
+	defer s.leave()
+	return m.Forward(x...)
+}
+
+// Call1 is [Call] for a module with one result.
+func Call1(m Module, x ...*Tensor) *Tensor { return Call(m, x...)[0] }
+
+func (s *session) enter(m Module) {
+	path := s.names[m]
+	n := s.calls[path]
+	s.calls[path]++
+	key := "L__self__"
+	if path != "" {
+		key += "_" + strings.ReplaceAll(path, ".", "_")
+	}
+	if n > 0 && path != "" {
+		key, path = fmt.Sprintf("%s@%d", key, n), fmt.Sprintf("%s@%d", path, n)
+	}
+	s.stack = append(s.stack, frame{key, path, typeName(m)})
+}
+
+func (s *session) leave() { s.stack = s.stack[:len(s.stack)-1] }
+
+// typeName is the type of a module as metadata has it.
+func typeName(m Module) string {
+	if t, ok := m.(Typed); ok {
+		return t.TypeName()
+	}
+	t := reflect.TypeOf(m)
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return strings.ReplaceAll(t.PkgPath(), "/", ".") + "." + t.Name()
+}
+
+// metadata is what a node says of itself: the modules around it and the line of the user's code.
+func (s *session) metadata(op string) map[string]string {
+	m := map[string]string{}
+	parts := make([]string, len(s.stack))
+	for i, f := range s.stack {
+		parts[i] = f.key + "," + f.path + "," + f.kind
+	}
+	if len(parts) > 0 {
+		m["nn_module_stack"] = strings.Join(parts, ";")
+	}
+	if file, line, fn := caller(); file != "" {
+		m["stack_trace"] = fmt.Sprintf("  File \"%s\", line %d, in %s\n", file, line, fn)
+	}
+	base, _, _ := strings.Cut(op, ".")
+	m["torch_fn"] = base + "_1;function." + base
+	return m
+}
+
+// ownPackages are those whose lines say nothing of the user's code.
+var ownPackages = []string{"github.com/pt2go/pt2/tracer.", "github.com/pt2go/pt2/tracer/nn.", "github.com/pt2go/pt2/export/", "github.com/pt2go/pt2/aten.", "runtime.", "reflect."}
+
+// caller is the innermost line of the user's code.
+func caller() (file string, line int, fn string) {
+	pcs := make([]uintptr, 32)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
+	for {
+		f, more := frames.Next()
+		own := slices.ContainsFunc(ownPackages, func(p string) bool { return strings.HasPrefix(f.Function, p) })
+		if f.Function != "" && !own {
+			name := f.Function[strings.LastIndexByte(f.Function, '.')+1:]
+			return filepath.Base(f.File), f.Line, name
+		}
+		if !more {
+			return "", 0, ""
+		}
+	}
+}
