@@ -17,7 +17,7 @@ var rows = [][]string{
 	{"export", "export/passes", "guards"},
 	{"plan"},
 	{"interp", "loader"},
-	{"", "conformance", "examples/internal/data"},
+	{"", "conformance", "tracer", "tracer/nn", "examples/internal/data"},
 	{"examples/internal/vision"},
 	{"cmd/pt2", "examples/classify", "examples/faces", "examples/pitch", "examples/service", "examples/embed"},
 }
