@@ -168,12 +168,19 @@ func fillUniform(k *Kernel, from, to float64) {
 	if u == nil {
 		u = uniformOf(o.DType())
 	}
-	wide := o.DType() == tensor.Float64
+	dt := o.DType()
+	draw := func(g *Generator) float64 { return math.FMA(u(g), to-from, from) }
+	if dt != tensor.Float64 {
+		low, span := float64(float32(from)), float64(float32(to)-float32(from))
+		to = roundTo(dt, to)
+		// A fused multiply-add of float32: the product is exact in float64.
+		draw = func(g *Generator) float64 { return roundTo(dt, float64(float32(u(g)*span+low))) }
+	}
 	k2.draw(func(g *Generator) float64 {
-		if wide {
-			return u(g)*(to-from) + from
+		if v := draw(g); v != to {
+			return v
 		}
-		return float64(float32(u(g))*float32(to-from) + float32(from))
+		return from // the range is open above
 	})
 	k.Rand = k2.Rand
 }

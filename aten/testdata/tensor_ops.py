@@ -213,6 +213,10 @@ case("bernoulli", torch.tensor([0.1, 0.5, 0.9, 0.5]), seed=7)
 case("dropout", torch.ones(8), 0.4, True, seed=7)
 case("native_dropout", torch.ones(8), 0.4, True, seed=7)
 case("uniform", f, -1.0, 3.0, seed=7)
+for dt in torch.float32, torch.float64, torch.float16, torch.bfloat16:
+    case("uniform", torch.zeros(50, dtype=dt), 0.1, 0.7, seed=7)
+case("rand", [300], dtype=torch.bfloat16, seed=1)  # draws that round to 1 are 0
+case("uniform", torch.zeros(20, dtype=torch.float16), 1.0, 1.001, seed=7)
 case("exponential", f, 2.0, seed=7)
 case("geometric", f, 0.3, seed=7)
 case("cauchy", f, 0.5, 2.0, seed=7)
