@@ -1,6 +1,7 @@
 package passes
 
 import (
+	"maps"
 	"strings"
 
 	"github.com/pt2go/pt2/aten"
@@ -245,7 +246,7 @@ func (s *symbols) expr(e *symbolic.Expr) export.Argument {
 
 // node records the computation of an expression.
 func (s *symbols) node(e *symbolic.Expr, target string, args []export.NamedArg) export.Argument {
-	n := &export.Node{Target: target, Op: s.r.build.Reg.Lookup(target), Args: args, Metadata: map[string]string{}}
+	n := &export.Node{Target: target, Op: s.r.build.Reg.Lookup(target), Args: args, Metadata: maps.Clone(s.r.metadata)}
 	n.Name = s.r.names.Create(nodeName(target))
 	v := s.r.value(n.Name, export.SymIntKind)
 	v.Def, v.Sym = n, e
