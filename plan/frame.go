@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"time"
+	"unsafe"
 
 	"github.com/pt2go/pt2/aten"
 	"github.com/pt2go/pt2/internal/pool"
+	"github.com/pt2go/pt2/kernels/cpu"
 	"github.com/pt2go/pt2/tensor"
 )
 
@@ -36,9 +38,23 @@ func (p *Plan) OutputBytes() int64 {
 	return n
 }
 
+// arenaBytes allocates n zero bytes, if possible on large pages: rows of images lie far apart, on more small pages than a core has
+// addresses of at hand.
+func arenaBytes(n int) []byte {
+	const page = 2 << 20
+	if n < page {
+		return tensor.AlignedBytes(n)
+	}
+	b := tensor.AlignedBytes(n + page - tensor.Align)
+	skip := int(-uintptr(unsafe.Pointer(&b[0])) & (page - 1))
+	b = b[skip : skip+n : skip+n]
+	cpu.LargePages(b)
+	return b
+}
+
 // NewFrame binds the plan to an instance's state and to the inputs of the first run.
 func (p *Plan) NewFrame(inputs, state []*tensor.Tensor, pl *pool.Pool) (*Frame, error) {
-	f := &Frame{plan: p, arena: tensor.AlignedBytes(int(p.arena)), storages: make([]*tensor.Storage, len(p.buffers)), bound: map[*aten.Value]*aten.Value{}}
+	f := &Frame{plan: p, arena: arenaBytes(int(p.arena)), storages: make([]*tensor.Storage, len(p.buffers)), bound: map[*aten.Value]*aten.Value{}}
 	for i, b := range p.buffers {
 		switch b.Kind {
 		case Temp:

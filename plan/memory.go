@@ -100,13 +100,17 @@ func (b *Buffer) root() *Buffer {
 	return b
 }
 
-// place gives each temporary buffer a place in the arena: largest first, at the lowest offset that is free for its lifetime.
-func (p *Plan) place() {
-	type span struct {
-		*Buffer
-		from, to int
-		bytes    int64
-	}
+// span is a place in the arena while the buffers that share it live.
+type span struct {
+	*Buffer
+	from, to int
+	bytes    int64
+}
+
+// place gives each temporary buffer a place in the arena: largest first, where it is free for its lifetime. Goroutines work on the same
+// part of each buffer, the first one on its begin, and a core that writes where another one wrote last has to fetch every line from it.
+// So with several threads a buffer shares its middle with a larger one if it can, and else gets the lowest offset.
+func (p *Plan) place(threads int) {
 	spans := map[*Buffer]*span{}
 	var temps []*span
 	for _, b := range p.buffers {
@@ -125,22 +129,8 @@ func (p *Plan) place() {
 	slices.SortStableFunc(temps, func(a, b *span) int { return int(min(max(b.bytes-a.bytes, -1), 1)) })
 	var placed []*span
 	for _, s := range temps {
-		var busy []*span
-		for _, q := range placed {
-			if q.from <= s.to && s.from <= q.to {
-				busy = append(busy, q)
-			}
-		}
-		slices.SortFunc(busy, func(x, y *span) int { return int(min(max(x.Offset-y.Offset, -1), 1)) })
-		off := int64(0)
-		for _, q := range busy {
-			if q.Offset >= off+s.bytes {
-				break
-			}
-			off = max(off, (q.Offset+q.bytes+tensor.Align-1)/tensor.Align*tensor.Align)
-		}
-		s.Offset = off
-		p.arena = max(p.arena, off+s.bytes)
+		s.Offset = s.free(placed, threads > 1 && s.bytes >= sharedBytes)
+		p.arena = max(p.arena, s.Offset+s.bytes)
 		placed = append(placed, s)
 	}
 	for _, b := range p.buffers {
@@ -148,6 +138,37 @@ func (p *Plan) place() {
 			b.Offset = b.root().Offset
 		}
 	}
+}
+
+// sharedBytes is from what size on several goroutines work on a buffer.
+const sharedBytes = 32 << 10
+
+// free finds an offset for s beside those placed before, which are as large or larger.
+func (s *span) free(placed []*span, middle bool) int64 {
+	var busy []*span
+	for _, q := range placed {
+		if q.from <= s.to && s.from <= q.to {
+			busy = append(busy, q)
+		}
+	}
+	for _, q := range placed {
+		if !middle {
+			break
+		}
+		off := q.Offset + (q.bytes-s.bytes)/2/tensor.Align*tensor.Align
+		if !slices.ContainsFunc(busy, func(b *span) bool { return off < b.Offset+b.bytes && b.Offset < off+s.bytes }) {
+			return off
+		}
+	}
+	slices.SortFunc(busy, func(x, y *span) int { return int(min(max(x.Offset-y.Offset, -1), 1)) })
+	off := int64(0)
+	for _, q := range busy {
+		if q.Offset >= off+s.bytes {
+			break
+		}
+		off = max(off, (q.Offset+q.bytes+tensor.Align-1)/tensor.Align*tensor.Align)
+	}
+	return off
 }
 
 // Verify checks, without regard to how the plan was made, that nothing is read before it is written, and that buffers alive at the

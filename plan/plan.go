@@ -115,7 +115,7 @@ func (r *Recorder) Finish(outputs, exact []*aten.Value, opts Options) (*Plan, er
 	if g.enabled(inPlacePass) {
 		p.inPlace()
 	}
-	p.place()
+	p.place(r.Pool.Size())
 	return p, p.Verify()
 }
 

@@ -488,8 +488,8 @@ func (p *program) run(k *aten.Kernel) {
 	k.Pool.ParallelFor(blocks, max(1, handOff/(p.block*p.cost())), func(lo, hi int) { p.blocks(k, lo, hi) })
 }
 
-// handOff is how many additions are worth another goroutine: with fewer, fetching operands from the other core's cache costs more.
-const handOff = 1 << 17
+// handOff is how many additions are worth another goroutine.
+const handOff = 1 << 15
 
 // cost is what an element takes, in additions.
 func (p *program) cost() int {

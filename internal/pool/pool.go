@@ -11,9 +11,9 @@ import (
 // share the workers, and what no worker takes up runs on the caller. So a call inside a call cannot deadlock: it waits for
 // nothing but ranges that a worker has begun.
 type Pool struct {
-	n    int
-	jobs chan *job
-	once sync.Once
+	n       int
+	workers []*worker
+	closed  atomic.Bool
 }
 
 // New makes a pool in which one call uses up to n goroutines, the caller included; n < 1 means GOMAXPROCS.
@@ -21,9 +21,11 @@ func New(n int) *Pool {
 	if n < 1 {
 		n = runtime.GOMAXPROCS(0)
 	}
-	p := &Pool{n: n, jobs: make(chan *job, 4*n)}
-	for range n - 1 {
-		go p.worker()
+	p := &Pool{n: n}
+	for i := range n - 1 {
+		w := &worker{rank: i + 1, wake: make(chan struct{}, 1), closed: &p.closed}
+		p.workers = append(p.workers, w)
+		go w.loop()
 	}
 	return p
 }
@@ -43,135 +45,182 @@ func (p *Pool) Size() int {
 
 // Close ends the workers; calls after it run on the caller alone.
 func (p *Pool) Close() {
-	if p != nil {
-		p.once.Do(func() { close(p.jobs) })
+	if p == nil || p.closed.Swap(true) {
+		return
+	}
+	for _, w := range p.workers {
+		w.rouse()
 	}
 }
 
-// job is one call. Workers join it until the caller closes it.
+// worker is a goroutine that waits for jobs, one at a time.
+type worker struct {
+	job      atomic.Pointer[job] // offered, not yet taken
+	sleeping atomic.Bool
+	_        [64]byte // what callers look at while they wait shall not share a cache line with what others write
+	rank     int
+	wake     chan struct{}
+	closed   *atomic.Bool
+}
+
+// spins is how often a goroutine looks again before it goes to sleep: some fifty microseconds. The instructions of a call follow each
+// other at such distances, calls come in bursts, and waking a sleeping thread takes as long as a small call. Other goroutines get
+// their turn every yield times.
+const (
+	spins = 1500
+	yield = 500
+)
+
+func (w *worker) loop() {
+	for spin := 0; !w.closed.Load(); {
+		if j := w.job.Load(); j != nil {
+			if w.job.CompareAndSwap(j, nil) {
+				j.run(w.rank)
+				j.leave()
+			}
+			spin = 0
+			continue
+		}
+		if spin++; spin < spins {
+			relax(spin)
+			continue
+		}
+		w.sleeping.Store(true)
+		if w.job.Load() == nil && !w.closed.Load() {
+			<-w.wake
+		}
+		w.sleeping.Store(false)
+		spin = 0
+	}
+}
+
+func relax(spin int) {
+	if spin%yield == 0 {
+		runtime.Gosched()
+	}
+	pause()
+}
+
+// offer gives j to the worker, unless it has another job before it.
+func (w *worker) offer(j *job) {
+	j.inside.Add(1) // before anybody can leave
+	if !w.job.CompareAndSwap(nil, j) {
+		j.inside.Add(-1)
+		return
+	}
+	if w.sleeping.Load() {
+		w.rouse()
+	}
+}
+
+// withdraw takes j back if the worker has not begun with it.
+func (w *worker) withdraw(j *job) {
+	if w.job.Load() == j && w.job.CompareAndSwap(j, nil) {
+		j.inside.Add(-1)
+	}
+}
+
+func (w *worker) rouse() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// piece is the part of a job that one goroutine does first.
+type piece struct {
+	next atomic.Int64 // first element that nobody has taken
+	end  int64
+	_    [48]byte
+}
+
+// job is one call.
 type job struct {
-	next   atomic.Int64 // first element that nobody has taken
-	n      int64
+	pieces []piece
 	chunk  int64
 	f      func(lo, hi int)
-	state  atomic.Int64  // workers inside, and closed
-	done   chan struct{} // the last worker has left a closed job
+	inside atomic.Int64                  // workers that have the job
+	done   atomic.Pointer[chan struct{}] // for the last of them, if the caller sleeps
 	failed atomic.Pointer[any]
 }
 
-const closed = 1 << 32
-
-// spins is how often a goroutine looks again before it goes to sleep: some fifty microseconds. Calls come in bursts, and waking a
-// sleeping thread takes as long as a small call.
-const spins = 10_000
-
-// receive waits for a value, at first without sleeping.
-func receive[T any](c chan T) (v T, ok bool) {
-	for i := range spins {
-		select {
-		case v, ok = <-c:
-			return v, ok
-		default:
-		}
-		if i%64 == 63 {
-			runtime.Gosched()
-		}
-	}
-	v, ok = <-c
-	return v, ok
-}
-
-func (p *Pool) worker() {
-	for {
-		j, ok := receive(p.jobs)
-		if !ok {
-			return
-		}
-		if j.join() {
-			j.run()
-			j.leave()
-		}
-	}
-}
-
-func (j *job) join() bool {
-	for {
-		s := j.state.Load()
-		if s&closed != 0 {
-			return false
-		}
-		if j.state.CompareAndSwap(s, s+1) {
-			return true
-		}
-	}
-}
-
 func (j *job) leave() {
-	if j.state.Add(-1) == closed {
-		j.done <- struct{}{}
+	if j.inside.Add(-1) == 0 {
+		if done := j.done.Load(); done != nil {
+			*done <- struct{}{}
+		}
 	}
 }
 
-// close keeps further workers out and waits for those inside.
-func (j *job) close() {
-	if j.state.Or(closed) != 0 {
-		receive(j.done)
+// wait returns when all workers have left.
+func (j *job) wait() {
+	for spin := 1; j.inside.Load() != 0; spin++ {
+		if spin < spins {
+			relax(spin)
+			continue
+		}
+		done := make(chan struct{}, 1)
+		j.done.Store(&done)
+		if j.inside.Load() != 0 {
+			<-done
+		}
+		return
 	}
 }
 
-func (j *job) run() {
+// run takes chunks, from the piece of the goroutine's rank first, then from those of others that are late.
+func (j *job) run(rank int) {
 	defer func() {
 		if r := recover(); r != nil {
 			j.failed.CompareAndSwap(nil, &r)
-			j.next.Store(j.n)
+			for i := range j.pieces {
+				j.pieces[i].next.Store(j.pieces[i].end)
+			}
 		}
 	}()
-	for {
-		lo := j.next.Add(j.chunk) - j.chunk
-		if lo >= j.n {
-			return
+	for i := range j.pieces {
+		p := &j.pieces[(rank+i)%len(j.pieces)]
+		for {
+			lo := p.next.Add(j.chunk) - j.chunk
+			if lo >= p.end {
+				break
+			}
+			j.f(int(lo), int(min(lo+j.chunk, p.end)))
 		}
-		j.f(int(lo), int(min(lo+j.chunk, j.n)))
 	}
 }
 
-// ParallelFor calls f on ranges that cover [0, n), each of at least grain elements but for the last. It returns when all are
-// done. A panic in f is raised again on the caller.
+// ParallelFor calls f on ranges that cover [0, n), each of at least grain elements but for the last of each goroutine's part. It
+// returns when all are done. A panic in f is raised again on the caller.
+//
+// Every goroutine has a part of its own, the same in each call with the same number of goroutines: the caller the first one. So calls
+// over the same rows find them in the caches of the cores that worked on them before. Whoever is done early helps the others.
 func (p *Pool) ParallelFor(n, grain int, f func(lo, hi int)) {
 	if n <= 0 {
 		return
 	}
 	grain = max(grain, 1)
-	if p == nil || p.n == 1 || n <= grain {
+	if p == nil || p.n == 1 || n <= grain || p.closed.Load() {
 		f(0, n)
 		return
 	}
+	parts := min(p.n, (n+grain-1)/grain)
 	// Small ranges even out what cores differ in speed; very small ones would cost more than they bring.
-	chunk := max(grain, n/(16*p.n))
-	j := &job{n: int64(n), chunk: int64(chunk), f: f, done: make(chan struct{}, 1)}
-	for range min(p.n-1, (n-1)/chunk) {
-		if !p.offer(j) {
-			break
-		}
+	j := &job{pieces: make([]piece, parts), chunk: int64(max(grain, n/(16*p.n))), f: f}
+	for i := range j.pieces {
+		j.pieces[i].next.Store(int64(n * i / parts))
+		j.pieces[i].end = int64(n * (i + 1) / parts)
 	}
-	j.run()
-	j.close()
+	workers := p.workers[:parts-1]
+	for _, w := range workers {
+		w.offer(j)
+	}
+	j.run(0)
+	for _, w := range workers {
+		w.withdraw(j)
+	}
+	j.wait()
 	if r := j.failed.Load(); r != nil {
 		panic(*r)
-	}
-}
-
-// offer puts j in the queue, if there is room.
-func (p *Pool) offer(j *job) (ok bool) {
-	defer func() {
-		if recover() != nil { // the pool was closed
-			ok = false
-		}
-	}()
-	select {
-	case p.jobs <- j:
-		return true
-	default:
-		return false
 	}
 }

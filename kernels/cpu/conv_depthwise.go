@@ -102,6 +102,10 @@ type depthwiseConv struct {
 
 // depthwiseNHWC convolves each channel, or each group of few, with its own filters.
 func depthwiseNHWC(p *pool.Pool, c *Conv, pw *PackedConv, x, out []float32, ep *Epilogue) {
+	if s := newSlide(c, pw, x, out, ep); s != nil {
+		s.run(p)
+		return
+	}
 	group := c.In / c.Groups
 	w := &depthwiseConv{c: c, pw: pw, windows: c.windows(c.In, false), x: x, out: out, ep: ep, outside: distance(x, pw.zeros)}
 	w.bias, w.lo, w.hi, w.rest = ep.biasAndClamp(pw.zeros)

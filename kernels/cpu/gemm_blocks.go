@@ -30,8 +30,11 @@ const (
 // depth is how many rows of a panel one pass takes: the rows of A in the tile stay in the first-level cache.
 const depth = 256
 
+// fewRows is how many rows can be multiplied with B in the time that it takes to read it from the last-level cache.
+const fewRows = 8
+
 // taskWork is how many multiplications are worth handing to another thread: some microseconds.
-const taskWork = 1 << 19
+const taskWork = 1 << 18
 
 // run computes the product on the pool's threads.
 func (w *product[T]) run(p *pool.Pool) {
@@ -59,16 +62,26 @@ func (w *product[T]) run(p *pool.Pool) {
 	})
 }
 
-// split chooses into how many parts rows and panels are cut: whichever there are more of.
+// sharedElements is how much of packed B all threads may read, each for rows of its own.
+const sharedElements = 256 << 10
+
+// partRows is how many rows a part has at least where a thread has several.
+const partRows = 96
+
+// split chooses into how many parts rows and panels are cut. Rows are preferred: instruction after instruction, a thread then finds what
+// it reads in the cache that it wrote it to. But a large B is better read by one thread each.
 func (w *product[T]) split(threads, panels, k int) (rows, cols int) {
 	if threads == 1 {
 		return 1, 1
 	}
-	parts := min(4*threads, w.m*w.n*k/taskWork)
+	parts := min(4*threads, max(w.m, fewRows)*w.n*k/taskWork)
 	if parts < 2 {
 		return 1, 1
 	}
 	tiles := (w.m + w.set.mr - 1) / w.set.mr
+	if tiles >= 2*threads && k*w.n <= sharedElements {
+		return threads * max(1, min(4, w.m/(threads*partRows))), 1
+	}
 	if w.m >= w.n {
 		rows = min(parts, tiles)
 		return rows, min((parts+rows-1)/rows, panels)
@@ -241,6 +254,11 @@ func (s *steps[T]) tile(i, h, j0, j1 int) {
 	if s.last && s.after {
 		c := any(w.c).([]float32)
 		lo, hi := j0*nr, min(w.n, j1*nr)
+		if s.actOnly && lo == 0 && hi == w.ldc { // one run of elements
+			all := c[i*w.ldc : (i+h)*w.ldc]
+			ep.Act.Apply(all, all)
+			return
+		}
 		for r := i; r < i+h; r++ {
 			row := c[r*w.ldc+lo : r*w.ldc+hi]
 			if s.actOnly {

@@ -1514,16 +1514,16 @@ exp_many:
 	VFMADD213PS  c3f000000<>+0(SB), Y0, Y2
 	VMULPS       Y0, Y0, Y3
 	VFMADD213PS  Y0, Y3, Y2
-	VCVTPS2DQ    Y1, Y0
-	VADDPS       c3f800000<>+0(SB), Y2, Y1
-	VPSRAD       $0x01, Y0, Y2
-	VPSUBD       Y2, Y0, Y0
+	VADDPS       c3f800000<>+0(SB), Y2, Y0
+	VCVTPS2DQ    Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
 	VPADDD       c0000007f<>+0(SB), Y2, Y2
 	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y2, Y1, Y1
-	VPADDD       c0000007f<>+0(SB), Y0, Y0
-	VPSLLD       $0x17, Y0, Y0
-	VMULPS       Y0, Y1, Y0
+	VMULPS       Y2, Y0, Y0
+	VPADDD       c0000007f<>+0(SB), Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VMULPS       Y1, Y0, Y0
 	VMOVUPS      32(CX), Y1
 	VMOVUPS      c42b20000<>+0(SB), Y2
 	VMINPS       Y1, Y2, Y1
@@ -1542,16 +1542,16 @@ exp_many:
 	VFMADD213PS  c3f000000<>+0(SB), Y1, Y3
 	VMULPS       Y1, Y1, Y4
 	VFMADD213PS  Y1, Y4, Y3
-	VCVTPS2DQ    Y2, Y1
-	VADDPS       c3f800000<>+0(SB), Y3, Y2
-	VPSRAD       $0x01, Y1, Y3
-	VPSUBD       Y3, Y1, Y1
+	VADDPS       c3f800000<>+0(SB), Y3, Y1
+	VCVTPS2DQ    Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
 	VPADDD       c0000007f<>+0(SB), Y3, Y3
 	VPSLLD       $0x17, Y3, Y3
-	VMULPS       Y3, Y2, Y2
-	VPADDD       c0000007f<>+0(SB), Y1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VMULPS       Y1, Y2, Y1
+	VMULPS       Y3, Y1, Y1
+	VPADDD       c0000007f<>+0(SB), Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VMULPS       Y2, Y1, Y1
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	ADDQ         $0x00000040, AX
@@ -1580,16 +1580,16 @@ exp_one:
 	VFMADD213PS  c3f000000<>+0(SB), Y0, Y2
 	VMULPS       Y0, Y0, Y3
 	VFMADD213PS  Y0, Y3, Y2
-	VCVTPS2DQ    Y1, Y0
-	VADDPS       c3f800000<>+0(SB), Y2, Y1
-	VPSRAD       $0x01, Y0, Y2
-	VPSUBD       Y2, Y0, Y0
+	VADDPS       c3f800000<>+0(SB), Y2, Y0
+	VCVTPS2DQ    Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
 	VPADDD       c0000007f<>+0(SB), Y2, Y2
 	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y2, Y1, Y1
-	VPADDD       c0000007f<>+0(SB), Y0, Y0
-	VPSLLD       $0x17, Y0, Y0
-	VMULPS       Y0, Y1, Y0
+	VMULPS       Y2, Y0, Y0
+	VPADDD       c0000007f<>+0(SB), Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VMULPS       Y1, Y0, Y0
 	VMOVUPS      Y0, (AX)
 	ADDQ         $0x00000020, AX
 	ADDQ         $0x00000020, CX
@@ -1620,16 +1620,16 @@ exp_tail:
 	VFMADD213PS  c3f000000<>+0(SB), Y1, Y3
 	VMULPS       Y1, Y1, Y4
 	VFMADD213PS  Y1, Y4, Y3
-	VCVTPS2DQ    Y2, Y1
-	VADDPS       c3f800000<>+0(SB), Y3, Y2
-	VPSRAD       $0x01, Y1, Y3
-	VPSUBD       Y3, Y1, Y1
+	VADDPS       c3f800000<>+0(SB), Y3, Y1
+	VCVTPS2DQ    Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
 	VPADDD       c0000007f<>+0(SB), Y3, Y3
 	VPSLLD       $0x17, Y3, Y3
-	VMULPS       Y3, Y2, Y2
-	VPADDD       c0000007f<>+0(SB), Y1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VMULPS       Y1, Y2, Y1
+	VMULPS       Y3, Y1, Y1
+	VPADDD       c0000007f<>+0(SB), Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VMULPS       Y2, Y1, Y1
 	VMASKMOVPS   Y1, Y0, (AX)
 
 exp_done:
@@ -2387,16 +2387,16 @@ tanh_one:
 	VFMADD213PS  c3f000000<>+0(SB), Y2, Y5
 	VMULPS       Y2, Y2, Y6
 	VFMADD213PS  Y2, Y6, Y5
-	VCVTPS2DQ    Y4, Y2
-	VADDPS       c3f800000<>+0(SB), Y5, Y4
-	VPSRAD       $0x01, Y2, Y5
-	VPSUBD       Y5, Y2, Y2
+	VADDPS       c3f800000<>+0(SB), Y5, Y2
+	VCVTPS2DQ    Y4, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSUBD       Y5, Y4, Y4
 	VPADDD       c0000007f<>+0(SB), Y5, Y5
 	VPSLLD       $0x17, Y5, Y5
-	VMULPS       Y5, Y4, Y4
-	VPADDD       c0000007f<>+0(SB), Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y2, Y4, Y2
+	VMULPS       Y5, Y2, Y2
+	VPADDD       c0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y2, Y2
 	VADDPS       c3f800000<>+0(SB), Y2, Y2
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VMOVUPS      c40000000<>+0(SB), Y5
@@ -2449,16 +2449,16 @@ tanh_tail:
 	VFMADD213PS  c3f000000<>+0(SB), Y3, Y6
 	VMULPS       Y3, Y3, Y7
 	VFMADD213PS  Y3, Y7, Y6
-	VCVTPS2DQ    Y5, Y3
-	VADDPS       c3f800000<>+0(SB), Y6, Y5
-	VPSRAD       $0x01, Y3, Y6
-	VPSUBD       Y6, Y3, Y3
+	VADDPS       c3f800000<>+0(SB), Y6, Y3
+	VCVTPS2DQ    Y5, Y5
+	VPSRAD       $0x01, Y5, Y6
+	VPSUBD       Y6, Y5, Y5
 	VPADDD       c0000007f<>+0(SB), Y6, Y6
 	VPSLLD       $0x17, Y6, Y6
-	VMULPS       Y6, Y5, Y5
-	VPADDD       c0000007f<>+0(SB), Y3, Y3
-	VPSLLD       $0x17, Y3, Y3
-	VMULPS       Y3, Y5, Y3
+	VMULPS       Y6, Y3, Y3
+	VPADDD       c0000007f<>+0(SB), Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VMULPS       Y5, Y3, Y3
 	VADDPS       c3f800000<>+0(SB), Y3, Y3
 	VMOVUPS      c3f800000<>+0(SB), Y5
 	VMOVUPS      c40000000<>+0(SB), Y6
@@ -2650,16 +2650,16 @@ sigmoid_many:
 	VFMADD213PS  c3f000000<>+0(SB), Y0, Y3
 	VMULPS       Y0, Y0, Y4
 	VFMADD213PS  Y0, Y4, Y3
-	VCVTPS2DQ    Y2, Y0
-	VADDPS       c3f800000<>+0(SB), Y3, Y2
-	VPSRAD       $0x01, Y0, Y3
-	VPSUBD       Y3, Y0, Y0
+	VADDPS       c3f800000<>+0(SB), Y3, Y0
+	VCVTPS2DQ    Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
 	VPADDD       c0000007f<>+0(SB), Y3, Y3
 	VPSLLD       $0x17, Y3, Y3
-	VMULPS       Y3, Y2, Y2
-	VPADDD       c0000007f<>+0(SB), Y0, Y0
-	VPSLLD       $0x17, Y0, Y0
-	VMULPS       Y0, Y2, Y0
+	VMULPS       Y3, Y0, Y0
+	VPADDD       c0000007f<>+0(SB), Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VMULPS       Y2, Y0, Y0
 	VADDPS       c3f800000<>+0(SB), Y0, Y0
 	VDIVPS       Y0, Y1, Y0
 	VMOVUPS      32(CX), Y1
@@ -2682,16 +2682,16 @@ sigmoid_many:
 	VFMADD213PS  c3f000000<>+0(SB), Y1, Y4
 	VMULPS       Y1, Y1, Y5
 	VFMADD213PS  Y1, Y5, Y4
-	VCVTPS2DQ    Y3, Y1
-	VADDPS       c3f800000<>+0(SB), Y4, Y3
-	VPSRAD       $0x01, Y1, Y4
-	VPSUBD       Y4, Y1, Y1
+	VADDPS       c3f800000<>+0(SB), Y4, Y1
+	VCVTPS2DQ    Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
 	VPADDD       c0000007f<>+0(SB), Y4, Y4
 	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y3, Y3
-	VPADDD       c0000007f<>+0(SB), Y1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VMULPS       Y1, Y3, Y1
+	VMULPS       Y4, Y1, Y1
+	VPADDD       c0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y1, Y1
 	VADDPS       c3f800000<>+0(SB), Y1, Y1
 	VDIVPS       Y1, Y2, Y1
 	VMOVUPS      Y0, (AX)
@@ -2724,16 +2724,16 @@ sigmoid_one:
 	VFMADD213PS  c3f000000<>+0(SB), Y0, Y3
 	VMULPS       Y0, Y0, Y4
 	VFMADD213PS  Y0, Y4, Y3
-	VCVTPS2DQ    Y2, Y0
-	VADDPS       c3f800000<>+0(SB), Y3, Y2
-	VPSRAD       $0x01, Y0, Y3
-	VPSUBD       Y3, Y0, Y0
+	VADDPS       c3f800000<>+0(SB), Y3, Y0
+	VCVTPS2DQ    Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
 	VPADDD       c0000007f<>+0(SB), Y3, Y3
 	VPSLLD       $0x17, Y3, Y3
-	VMULPS       Y3, Y2, Y2
-	VPADDD       c0000007f<>+0(SB), Y0, Y0
-	VPSLLD       $0x17, Y0, Y0
-	VMULPS       Y0, Y2, Y0
+	VMULPS       Y3, Y0, Y0
+	VPADDD       c0000007f<>+0(SB), Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VMULPS       Y2, Y0, Y0
 	VADDPS       c3f800000<>+0(SB), Y0, Y0
 	VDIVPS       Y0, Y1, Y0
 	VMOVUPS      Y0, (AX)
@@ -2768,16 +2768,16 @@ sigmoid_tail:
 	VFMADD213PS  c3f000000<>+0(SB), Y1, Y4
 	VMULPS       Y1, Y1, Y5
 	VFMADD213PS  Y1, Y5, Y4
-	VCVTPS2DQ    Y3, Y1
-	VADDPS       c3f800000<>+0(SB), Y4, Y3
-	VPSRAD       $0x01, Y1, Y4
-	VPSUBD       Y4, Y1, Y1
+	VADDPS       c3f800000<>+0(SB), Y4, Y1
+	VCVTPS2DQ    Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
 	VPADDD       c0000007f<>+0(SB), Y4, Y4
 	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y3, Y3
-	VPADDD       c0000007f<>+0(SB), Y1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VMULPS       Y1, Y3, Y1
+	VMULPS       Y4, Y1, Y1
+	VPADDD       c0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y1, Y1
 	VADDPS       c3f800000<>+0(SB), Y1, Y1
 	VDIVPS       Y1, Y2, Y1
 	VMASKMOVPS   Y1, Y0, (AX)
@@ -2815,16 +2815,16 @@ silu_many:
 	VFMADD213PS  c3f000000<>+0(SB), Y1, Y3
 	VMULPS       Y1, Y1, Y4
 	VFMADD213PS  Y1, Y4, Y3
-	VCVTPS2DQ    Y2, Y1
-	VADDPS       c3f800000<>+0(SB), Y3, Y2
-	VPSRAD       $0x01, Y1, Y3
-	VPSUBD       Y3, Y1, Y1
+	VADDPS       c3f800000<>+0(SB), Y3, Y1
+	VCVTPS2DQ    Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
 	VPADDD       c0000007f<>+0(SB), Y3, Y3
 	VPSLLD       $0x17, Y3, Y3
-	VMULPS       Y3, Y2, Y2
-	VPADDD       c0000007f<>+0(SB), Y1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VMULPS       Y1, Y2, Y1
+	VMULPS       Y3, Y1, Y1
+	VPADDD       c0000007f<>+0(SB), Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VMULPS       Y2, Y1, Y1
 	VADDPS       c3f800000<>+0(SB), Y1, Y1
 	VDIVPS       Y1, Y0, Y0
 	VMOVUPS      32(CX), Y1
@@ -2846,16 +2846,16 @@ silu_many:
 	VFMADD213PS  c3f000000<>+0(SB), Y2, Y4
 	VMULPS       Y2, Y2, Y5
 	VFMADD213PS  Y2, Y5, Y4
-	VCVTPS2DQ    Y3, Y2
-	VADDPS       c3f800000<>+0(SB), Y4, Y3
-	VPSRAD       $0x01, Y2, Y4
-	VPSUBD       Y4, Y2, Y2
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VCVTPS2DQ    Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
 	VPADDD       c0000007f<>+0(SB), Y4, Y4
 	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y3, Y3
-	VPADDD       c0000007f<>+0(SB), Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y2, Y3, Y2
+	VMULPS       Y4, Y2, Y2
+	VPADDD       c0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y2, Y2
 	VADDPS       c3f800000<>+0(SB), Y2, Y2
 	VDIVPS       Y2, Y1, Y1
 	VMOVUPS      Y0, (AX)
@@ -2887,16 +2887,16 @@ silu_one:
 	VFMADD213PS  c3f000000<>+0(SB), Y1, Y3
 	VMULPS       Y1, Y1, Y4
 	VFMADD213PS  Y1, Y4, Y3
-	VCVTPS2DQ    Y2, Y1
-	VADDPS       c3f800000<>+0(SB), Y3, Y2
-	VPSRAD       $0x01, Y1, Y3
-	VPSUBD       Y3, Y1, Y1
+	VADDPS       c3f800000<>+0(SB), Y3, Y1
+	VCVTPS2DQ    Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
 	VPADDD       c0000007f<>+0(SB), Y3, Y3
 	VPSLLD       $0x17, Y3, Y3
-	VMULPS       Y3, Y2, Y2
-	VPADDD       c0000007f<>+0(SB), Y1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VMULPS       Y1, Y2, Y1
+	VMULPS       Y3, Y1, Y1
+	VPADDD       c0000007f<>+0(SB), Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VMULPS       Y2, Y1, Y1
 	VADDPS       c3f800000<>+0(SB), Y1, Y1
 	VDIVPS       Y1, Y0, Y0
 	VMOVUPS      Y0, (AX)
@@ -2930,16 +2930,16 @@ silu_tail:
 	VFMADD213PS  c3f000000<>+0(SB), Y2, Y4
 	VMULPS       Y2, Y2, Y5
 	VFMADD213PS  Y2, Y5, Y4
-	VCVTPS2DQ    Y3, Y2
-	VADDPS       c3f800000<>+0(SB), Y4, Y3
-	VPSRAD       $0x01, Y2, Y4
-	VPSUBD       Y4, Y2, Y2
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VCVTPS2DQ    Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
 	VPADDD       c0000007f<>+0(SB), Y4, Y4
 	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y3, Y3
-	VPADDD       c0000007f<>+0(SB), Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y2, Y3, Y2
+	VMULPS       Y4, Y2, Y2
+	VPADDD       c0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y2, Y2
 	VADDPS       c3f800000<>+0(SB), Y2, Y2
 	VDIVPS       Y2, Y1, Y1
 	VMASKMOVPS   Y1, Y0, (AX)
@@ -2993,8 +2993,8 @@ erf_one:
 	VFMADD213PS  c3f000000<>+0(SB), Y4, Y5
 	VMULPS       Y4, Y4, Y6
 	VFMADD213PS  Y4, Y6, Y5
-	VCVTPS2DQ    Y2, Y2
 	VADDPS       c3f800000<>+0(SB), Y5, Y4
+	VCVTPS2DQ    Y2, Y2
 	VPSLLD       $0x17, Y2, Y2
 	VPADDD       Y4, Y2, Y2
 	VCMPPS       $0x01, c40800000<>+0(SB), Y1, Y4
@@ -3054,8 +3054,8 @@ erf_tail:
 	VFMADD213PS  c3f000000<>+0(SB), Y5, Y6
 	VMULPS       Y5, Y5, Y7
 	VFMADD213PS  Y5, Y7, Y6
-	VCVTPS2DQ    Y3, Y3
 	VADDPS       c3f800000<>+0(SB), Y6, Y5
+	VCVTPS2DQ    Y3, Y3
 	VPSLLD       $0x17, Y3, Y3
 	VPADDD       Y5, Y3, Y3
 	VCMPPS       $0x01, c40800000<>+0(SB), Y2, Y5
@@ -3426,8 +3426,8 @@ gelu_one:
 	VFMADD213PS  c3f000000<>+0(SB), Y4, Y5
 	VMULPS       Y4, Y4, Y6
 	VFMADD213PS  Y4, Y6, Y5
-	VCVTPS2DQ    Y2, Y2
 	VADDPS       c3f800000<>+0(SB), Y5, Y4
+	VCVTPS2DQ    Y2, Y2
 	VPSLLD       $0x17, Y2, Y2
 	VPADDD       Y4, Y2, Y2
 	VCMPPS       $0x01, c40800000<>+0(SB), Y1, Y4
@@ -3490,8 +3490,8 @@ gelu_tail:
 	VFMADD213PS  c3f000000<>+0(SB), Y5, Y6
 	VMULPS       Y5, Y5, Y7
 	VFMADD213PS  Y5, Y7, Y6
-	VCVTPS2DQ    Y3, Y3
 	VADDPS       c3f800000<>+0(SB), Y6, Y5
+	VCVTPS2DQ    Y3, Y3
 	VPSLLD       $0x17, Y3, Y3
 	VPADDD       Y5, Y3, Y3
 	VCMPPS       $0x01, c40800000<>+0(SB), Y2, Y5
@@ -3545,16 +3545,16 @@ geluTanh_many:
 	VFMADD213PS  c3f000000<>+0(SB), Y1, Y3
 	VMULPS       Y1, Y1, Y4
 	VFMADD213PS  Y1, Y4, Y3
-	VCVTPS2DQ    Y2, Y1
-	VADDPS       c3f800000<>+0(SB), Y3, Y2
-	VPSRAD       $0x01, Y1, Y3
-	VPSUBD       Y3, Y1, Y1
+	VADDPS       c3f800000<>+0(SB), Y3, Y1
+	VCVTPS2DQ    Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
 	VPADDD       c0000007f<>+0(SB), Y3, Y3
 	VPSLLD       $0x17, Y3, Y3
-	VMULPS       Y3, Y2, Y2
-	VPADDD       c0000007f<>+0(SB), Y1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VMULPS       Y1, Y2, Y1
+	VMULPS       Y3, Y1, Y1
+	VPADDD       c0000007f<>+0(SB), Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VMULPS       Y2, Y1, Y1
 	VADDPS       c3f800000<>+0(SB), Y1, Y1
 	VDIVPS       Y1, Y0, Y0
 	VMOVUPS      32(CX), Y1
@@ -3580,16 +3580,16 @@ geluTanh_many:
 	VFMADD213PS  c3f000000<>+0(SB), Y2, Y4
 	VMULPS       Y2, Y2, Y5
 	VFMADD213PS  Y2, Y5, Y4
-	VCVTPS2DQ    Y3, Y2
-	VADDPS       c3f800000<>+0(SB), Y4, Y3
-	VPSRAD       $0x01, Y2, Y4
-	VPSUBD       Y4, Y2, Y2
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VCVTPS2DQ    Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
 	VPADDD       c0000007f<>+0(SB), Y4, Y4
 	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y3, Y3
-	VPADDD       c0000007f<>+0(SB), Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y2, Y3, Y2
+	VMULPS       Y4, Y2, Y2
+	VPADDD       c0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y2, Y2
 	VADDPS       c3f800000<>+0(SB), Y2, Y2
 	VDIVPS       Y2, Y1, Y1
 	VMOVUPS      Y0, (AX)
@@ -3625,16 +3625,16 @@ geluTanh_one:
 	VFMADD213PS  c3f000000<>+0(SB), Y1, Y3
 	VMULPS       Y1, Y1, Y4
 	VFMADD213PS  Y1, Y4, Y3
-	VCVTPS2DQ    Y2, Y1
-	VADDPS       c3f800000<>+0(SB), Y3, Y2
-	VPSRAD       $0x01, Y1, Y3
-	VPSUBD       Y3, Y1, Y1
+	VADDPS       c3f800000<>+0(SB), Y3, Y1
+	VCVTPS2DQ    Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
 	VPADDD       c0000007f<>+0(SB), Y3, Y3
 	VPSLLD       $0x17, Y3, Y3
-	VMULPS       Y3, Y2, Y2
-	VPADDD       c0000007f<>+0(SB), Y1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VMULPS       Y1, Y2, Y1
+	VMULPS       Y3, Y1, Y1
+	VPADDD       c0000007f<>+0(SB), Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VMULPS       Y2, Y1, Y1
 	VADDPS       c3f800000<>+0(SB), Y1, Y1
 	VDIVPS       Y1, Y0, Y0
 	VMOVUPS      Y0, (AX)
@@ -3672,16 +3672,16 @@ geluTanh_tail:
 	VFMADD213PS  c3f000000<>+0(SB), Y2, Y4
 	VMULPS       Y2, Y2, Y5
 	VFMADD213PS  Y2, Y5, Y4
-	VCVTPS2DQ    Y3, Y2
-	VADDPS       c3f800000<>+0(SB), Y4, Y3
-	VPSRAD       $0x01, Y2, Y4
-	VPSUBD       Y4, Y2, Y2
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VCVTPS2DQ    Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
 	VPADDD       c0000007f<>+0(SB), Y4, Y4
 	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y3, Y3
-	VPADDD       c0000007f<>+0(SB), Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y2, Y3, Y2
+	VMULPS       Y4, Y2, Y2
+	VPADDD       c0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y2, Y2
 	VADDPS       c3f800000<>+0(SB), Y2, Y2
 	VDIVPS       Y2, Y1, Y1
 	VMASKMOVPS   Y1, Y0, (AX)
@@ -4143,21 +4143,21 @@ hardSwish_many:
 	CMPQ    DX, $0x00000010
 	JL      hardSwish_one
 	VMOVUPS (CX), Y0
-	VADDPS  c40400000<>+0(SB), Y0, Y1
+	VMULPS  c3e2aaaab<>+0(SB), Y0, Y1
+	VADDPS  c40400000<>+0(SB), Y0, Y0
 	VMOVUPS c00000000<>+0(SB), Y2
-	VMAXPS  Y1, Y2, Y1
+	VMAXPS  Y0, Y2, Y0
 	VMOVUPS c40c00000<>+0(SB), Y2
-	VMINPS  Y1, Y2, Y1
-	VMULPS  Y1, Y0, Y0
-	VDIVPS  c40c00000<>+0(SB), Y0, Y0
+	VMINPS  Y0, Y2, Y0
+	VMULPS  Y0, Y1, Y0
 	VMOVUPS 32(CX), Y1
-	VADDPS  c40400000<>+0(SB), Y1, Y2
+	VMULPS  c3e2aaaab<>+0(SB), Y1, Y2
+	VADDPS  c40400000<>+0(SB), Y1, Y1
 	VMOVUPS c00000000<>+0(SB), Y3
-	VMAXPS  Y2, Y3, Y2
+	VMAXPS  Y1, Y3, Y1
 	VMOVUPS c40c00000<>+0(SB), Y3
-	VMINPS  Y2, Y3, Y2
-	VMULPS  Y2, Y1, Y1
-	VDIVPS  c40c00000<>+0(SB), Y1, Y1
+	VMINPS  Y1, Y3, Y1
+	VMULPS  Y1, Y2, Y1
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
 	ADDQ    $0x00000040, AX
@@ -4169,13 +4169,13 @@ hardSwish_one:
 	CMPQ    DX, $0x00000008
 	JL      hardSwish_tail
 	VMOVUPS (CX), Y0
-	VADDPS  c40400000<>+0(SB), Y0, Y1
+	VMULPS  c3e2aaaab<>+0(SB), Y0, Y1
+	VADDPS  c40400000<>+0(SB), Y0, Y0
 	VMOVUPS c00000000<>+0(SB), Y2
-	VMAXPS  Y1, Y2, Y1
+	VMAXPS  Y0, Y2, Y0
 	VMOVUPS c40c00000<>+0(SB), Y2
-	VMINPS  Y1, Y2, Y1
-	VMULPS  Y1, Y0, Y0
-	VDIVPS  c40c00000<>+0(SB), Y0, Y0
+	VMINPS  Y0, Y2, Y0
+	VMULPS  Y0, Y1, Y0
 	VMOVUPS Y0, (AX)
 	ADDQ    $0x00000020, AX
 	ADDQ    $0x00000020, CX
@@ -4189,13 +4189,13 @@ hardSwish_tail:
 	NEGQ       DX
 	VMOVUPS    (BX)(DX*4), Y0
 	VMASKMOVPS (CX), Y0, Y1
-	VADDPS     c40400000<>+0(SB), Y1, Y2
+	VMULPS     c3e2aaaab<>+0(SB), Y1, Y2
+	VADDPS     c40400000<>+0(SB), Y1, Y1
 	VMOVUPS    c00000000<>+0(SB), Y3
-	VMAXPS     Y2, Y3, Y2
+	VMAXPS     Y1, Y3, Y1
 	VMOVUPS    c40c00000<>+0(SB), Y3
-	VMINPS     Y2, Y3, Y2
-	VMULPS     Y2, Y1, Y1
-	VDIVPS     c40c00000<>+0(SB), Y1, Y1
+	VMINPS     Y1, Y3, Y1
+	VMULPS     Y1, Y2, Y1
 	VMASKMOVPS Y1, Y0, (AX)
 
 hardSwish_done:
@@ -4254,14 +4254,14 @@ hardSigmoid_many:
 	VMAXPS  Y0, Y1, Y0
 	VMOVUPS c40c00000<>+0(SB), Y1
 	VMINPS  Y0, Y1, Y0
-	VDIVPS  c40c00000<>+0(SB), Y0, Y0
+	VMULPS  c3e2aaaab<>+0(SB), Y0, Y0
 	VMOVUPS 32(CX), Y1
 	VADDPS  c40400000<>+0(SB), Y1, Y1
 	VMOVUPS c00000000<>+0(SB), Y2
 	VMAXPS  Y1, Y2, Y1
 	VMOVUPS c40c00000<>+0(SB), Y2
 	VMINPS  Y1, Y2, Y1
-	VDIVPS  c40c00000<>+0(SB), Y1, Y1
+	VMULPS  c3e2aaaab<>+0(SB), Y1, Y1
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
 	ADDQ    $0x00000040, AX
@@ -4278,7 +4278,7 @@ hardSigmoid_one:
 	VMAXPS  Y0, Y1, Y0
 	VMOVUPS c40c00000<>+0(SB), Y1
 	VMINPS  Y0, Y1, Y0
-	VDIVPS  c40c00000<>+0(SB), Y0, Y0
+	VMULPS  c3e2aaaab<>+0(SB), Y0, Y0
 	VMOVUPS Y0, (AX)
 	ADDQ    $0x00000020, AX
 	ADDQ    $0x00000020, CX
@@ -4297,7 +4297,7 @@ hardSigmoid_tail:
 	VMAXPS     Y1, Y2, Y1
 	VMOVUPS    c40c00000<>+0(SB), Y2
 	VMINPS     Y1, Y2, Y1
-	VDIVPS     c40c00000<>+0(SB), Y1, Y1
+	VMULPS     c3e2aaaab<>+0(SB), Y1, Y1
 	VMASKMOVPS Y1, Y0, (AX)
 
 hardSigmoid_done:
@@ -4334,16 +4334,16 @@ mish_one:
 	VFMADD213PS  c3f000000<>+0(SB), Y1, Y3
 	VMULPS       Y1, Y1, Y4
 	VFMADD213PS  Y1, Y4, Y3
-	VCVTPS2DQ    Y2, Y1
-	VADDPS       c3f800000<>+0(SB), Y3, Y2
-	VPSRAD       $0x01, Y1, Y3
-	VPSUBD       Y3, Y1, Y1
+	VADDPS       c3f800000<>+0(SB), Y3, Y1
+	VCVTPS2DQ    Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
 	VPADDD       c0000007f<>+0(SB), Y3, Y3
 	VPSLLD       $0x17, Y3, Y3
-	VMULPS       Y3, Y2, Y2
-	VPADDD       c0000007f<>+0(SB), Y1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VMULPS       Y1, Y2, Y1
+	VMULPS       Y3, Y1, Y1
+	VPADDD       c0000007f<>+0(SB), Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VMULPS       Y2, Y1, Y1
 	VADDPS       c40000000<>+0(SB), Y1, Y2
 	VMULPS       Y2, Y1, Y1
 	VADDPS       c40000000<>+0(SB), Y1, Y2
@@ -4381,16 +4381,16 @@ mish_tail:
 	VFMADD213PS  c3f000000<>+0(SB), Y2, Y4
 	VMULPS       Y2, Y2, Y5
 	VFMADD213PS  Y2, Y5, Y4
-	VCVTPS2DQ    Y3, Y2
-	VADDPS       c3f800000<>+0(SB), Y4, Y3
-	VPSRAD       $0x01, Y2, Y4
-	VPSUBD       Y4, Y2, Y2
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VCVTPS2DQ    Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
 	VPADDD       c0000007f<>+0(SB), Y4, Y4
 	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y3, Y3
-	VPADDD       c0000007f<>+0(SB), Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y2, Y3, Y2
+	VMULPS       Y4, Y2, Y2
+	VPADDD       c0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y2, Y2
 	VADDPS       c40000000<>+0(SB), Y2, Y3
 	VMULPS       Y3, Y2, Y2
 	VADDPS       c40000000<>+0(SB), Y2, Y3
@@ -6092,16 +6092,8 @@ exp_many:
 	VFMADD213PS  c3f000000<>+0(SB), Z0, Z2
 	VMULPS       Z0, Z0, Z3
 	VFMADD213PS  Z0, Z3, Z2
-	VCVTPS2DQ    Z1, Z0
-	VADDPS       c3f800000<>+0(SB), Z2, Z1
-	VPSRAD       $0x01, Z0, Z2
-	VPSUBD       Z2, Z0, Z0
-	VPADDD       c0000007f<>+0(SB), Z2, Z2
-	VPSLLD       $0x17, Z2, Z2
-	VMULPS       Z2, Z1, Z1
-	VPADDD       c0000007f<>+0(SB), Z0, Z0
-	VPSLLD       $0x17, Z0, Z0
-	VMULPS       Z0, Z1, Z0
+	VADDPS       c3f800000<>+0(SB), Z2, Z0
+	VSCALEFPS    Z1, Z0, Z0
 	VMOVUPS      64(CX), Z1
 	VMOVUPS      c42b20000<>+0(SB), Z2
 	VMINPS       Z1, Z2, Z1
@@ -6120,16 +6112,8 @@ exp_many:
 	VFMADD213PS  c3f000000<>+0(SB), Z1, Z3
 	VMULPS       Z1, Z1, Z4
 	VFMADD213PS  Z1, Z4, Z3
-	VCVTPS2DQ    Z2, Z1
-	VADDPS       c3f800000<>+0(SB), Z3, Z2
-	VPSRAD       $0x01, Z1, Z3
-	VPSUBD       Z3, Z1, Z1
-	VPADDD       c0000007f<>+0(SB), Z3, Z3
-	VPSLLD       $0x17, Z3, Z3
-	VMULPS       Z3, Z2, Z2
-	VPADDD       c0000007f<>+0(SB), Z1, Z1
-	VPSLLD       $0x17, Z1, Z1
-	VMULPS       Z1, Z2, Z1
+	VADDPS       c3f800000<>+0(SB), Z3, Z1
+	VSCALEFPS    Z2, Z1, Z1
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, 64(AX)
 	ADDQ         $0x00000080, AX
@@ -6158,16 +6142,8 @@ exp_one:
 	VFMADD213PS  c3f000000<>+0(SB), Z0, Z2
 	VMULPS       Z0, Z0, Z3
 	VFMADD213PS  Z0, Z3, Z2
-	VCVTPS2DQ    Z1, Z0
-	VADDPS       c3f800000<>+0(SB), Z2, Z1
-	VPSRAD       $0x01, Z0, Z2
-	VPSUBD       Z2, Z0, Z0
-	VPADDD       c0000007f<>+0(SB), Z2, Z2
-	VPSLLD       $0x17, Z2, Z2
-	VMULPS       Z2, Z1, Z1
-	VPADDD       c0000007f<>+0(SB), Z0, Z0
-	VPSLLD       $0x17, Z0, Z0
-	VMULPS       Z0, Z1, Z0
+	VADDPS       c3f800000<>+0(SB), Z2, Z0
+	VSCALEFPS    Z1, Z0, Z0
 	VMOVUPS      Z0, (AX)
 	ADDQ         $0x00000040, AX
 	ADDQ         $0x00000040, CX
@@ -6198,16 +6174,8 @@ exp_tail:
 	VFMADD213PS  c3f000000<>+0(SB), Z0, Z2
 	VMULPS       Z0, Z0, Z3
 	VFMADD213PS  Z0, Z3, Z2
-	VCVTPS2DQ    Z1, Z0
-	VADDPS       c3f800000<>+0(SB), Z2, Z1
-	VPSRAD       $0x01, Z0, Z2
-	VPSUBD       Z2, Z0, Z0
-	VPADDD       c0000007f<>+0(SB), Z2, Z2
-	VPSLLD       $0x17, Z2, Z2
-	VMULPS       Z2, Z1, Z1
-	VPADDD       c0000007f<>+0(SB), Z0, Z0
-	VPSLLD       $0x17, Z0, Z0
-	VMULPS       Z0, Z1, Z0
+	VADDPS       c3f800000<>+0(SB), Z2, Z0
+	VSCALEFPS    Z1, Z0, Z0
 	VMOVUPS      Z0, K1, (AX)
 
 exp_done:
@@ -6443,16 +6411,8 @@ tanh_one:
 	VFMADD213PS  c3f000000<>+0(SB), Z2, Z9
 	VMULPS       Z2, Z2, Z10
 	VFMADD213PS  Z2, Z10, Z9
-	VCVTPS2DQ    Z8, Z2
-	VADDPS       c3f800000<>+0(SB), Z9, Z8
-	VPSRAD       $0x01, Z2, Z9
-	VPSUBD       Z9, Z2, Z2
-	VPADDD       c0000007f<>+0(SB), Z9, Z9
-	VPSLLD       $0x17, Z9, Z9
-	VMULPS       Z9, Z8, Z8
-	VPADDD       c0000007f<>+0(SB), Z2, Z2
-	VPSLLD       $0x17, Z2, Z2
-	VMULPS       Z2, Z8, Z2
+	VADDPS       c3f800000<>+0(SB), Z9, Z2
+	VSCALEFPS    Z8, Z2, Z2
 	VADDPS       c3f800000<>+0(SB), Z2, Z2
 	VMOVUPS      c3f800000<>+0(SB), Z8
 	VMOVUPS      c40000000<>+0(SB), Z9
@@ -6505,16 +6465,8 @@ tanh_tail:
 	VFMADD213PS  c3f000000<>+0(SB), Z2, Z5
 	VMULPS       Z2, Z2, Z8
 	VFMADD213PS  Z2, Z8, Z5
-	VCVTPS2DQ    Z4, Z2
-	VADDPS       c3f800000<>+0(SB), Z5, Z4
-	VPSRAD       $0x01, Z2, Z5
-	VPSUBD       Z5, Z2, Z2
-	VPADDD       c0000007f<>+0(SB), Z5, Z5
-	VPSLLD       $0x17, Z5, Z5
-	VMULPS       Z5, Z4, Z4
-	VPADDD       c0000007f<>+0(SB), Z2, Z2
-	VPSLLD       $0x17, Z2, Z2
-	VMULPS       Z2, Z4, Z2
+	VADDPS       c3f800000<>+0(SB), Z5, Z2
+	VSCALEFPS    Z4, Z2, Z2
 	VADDPS       c3f800000<>+0(SB), Z2, Z2
 	VMOVUPS      c3f800000<>+0(SB), Z4
 	VMOVUPS      c40000000<>+0(SB), Z5
@@ -6562,16 +6514,8 @@ sigmoid_many:
 	VFMADD213PS  c3f000000<>+0(SB), Z0, Z3
 	VMULPS       Z0, Z0, Z4
 	VFMADD213PS  Z0, Z4, Z3
-	VCVTPS2DQ    Z2, Z0
-	VADDPS       c3f800000<>+0(SB), Z3, Z2
-	VPSRAD       $0x01, Z0, Z3
-	VPSUBD       Z3, Z0, Z0
-	VPADDD       c0000007f<>+0(SB), Z3, Z3
-	VPSLLD       $0x17, Z3, Z3
-	VMULPS       Z3, Z2, Z2
-	VPADDD       c0000007f<>+0(SB), Z0, Z0
-	VPSLLD       $0x17, Z0, Z0
-	VMULPS       Z0, Z2, Z0
+	VADDPS       c3f800000<>+0(SB), Z3, Z0
+	VSCALEFPS    Z2, Z0, Z0
 	VADDPS       c3f800000<>+0(SB), Z0, Z0
 	VDIVPS       Z0, Z1, Z0
 	VMOVUPS      64(CX), Z1
@@ -6594,16 +6538,8 @@ sigmoid_many:
 	VFMADD213PS  c3f000000<>+0(SB), Z1, Z4
 	VMULPS       Z1, Z1, Z5
 	VFMADD213PS  Z1, Z5, Z4
-	VCVTPS2DQ    Z3, Z1
-	VADDPS       c3f800000<>+0(SB), Z4, Z3
-	VPSRAD       $0x01, Z1, Z4
-	VPSUBD       Z4, Z1, Z1
-	VPADDD       c0000007f<>+0(SB), Z4, Z4
-	VPSLLD       $0x17, Z4, Z4
-	VMULPS       Z4, Z3, Z3
-	VPADDD       c0000007f<>+0(SB), Z1, Z1
-	VPSLLD       $0x17, Z1, Z1
-	VMULPS       Z1, Z3, Z1
+	VADDPS       c3f800000<>+0(SB), Z4, Z1
+	VSCALEFPS    Z3, Z1, Z1
 	VADDPS       c3f800000<>+0(SB), Z1, Z1
 	VDIVPS       Z1, Z2, Z1
 	VMOVUPS      Z0, (AX)
@@ -6636,16 +6572,8 @@ sigmoid_one:
 	VFMADD213PS  c3f000000<>+0(SB), Z0, Z3
 	VMULPS       Z0, Z0, Z4
 	VFMADD213PS  Z0, Z4, Z3
-	VCVTPS2DQ    Z2, Z0
-	VADDPS       c3f800000<>+0(SB), Z3, Z2
-	VPSRAD       $0x01, Z0, Z3
-	VPSUBD       Z3, Z0, Z0
-	VPADDD       c0000007f<>+0(SB), Z3, Z3
-	VPSLLD       $0x17, Z3, Z3
-	VMULPS       Z3, Z2, Z2
-	VPADDD       c0000007f<>+0(SB), Z0, Z0
-	VPSLLD       $0x17, Z0, Z0
-	VMULPS       Z0, Z2, Z0
+	VADDPS       c3f800000<>+0(SB), Z3, Z0
+	VSCALEFPS    Z2, Z0, Z0
 	VADDPS       c3f800000<>+0(SB), Z0, Z0
 	VDIVPS       Z0, Z1, Z0
 	VMOVUPS      Z0, (AX)
@@ -6680,16 +6608,8 @@ sigmoid_tail:
 	VFMADD213PS  c3f000000<>+0(SB), Z0, Z3
 	VMULPS       Z0, Z0, Z4
 	VFMADD213PS  Z0, Z4, Z3
-	VCVTPS2DQ    Z2, Z0
-	VADDPS       c3f800000<>+0(SB), Z3, Z2
-	VPSRAD       $0x01, Z0, Z3
-	VPSUBD       Z3, Z0, Z0
-	VPADDD       c0000007f<>+0(SB), Z3, Z3
-	VPSLLD       $0x17, Z3, Z3
-	VMULPS       Z3, Z2, Z2
-	VPADDD       c0000007f<>+0(SB), Z0, Z0
-	VPSLLD       $0x17, Z0, Z0
-	VMULPS       Z0, Z2, Z0
+	VADDPS       c3f800000<>+0(SB), Z3, Z0
+	VSCALEFPS    Z2, Z0, Z0
 	VADDPS       c3f800000<>+0(SB), Z0, Z0
 	VDIVPS       Z0, Z1, Z0
 	VMOVUPS      Z0, K1, (AX)
@@ -6727,16 +6647,8 @@ silu_many:
 	VFMADD213PS  c3f000000<>+0(SB), Z1, Z3
 	VMULPS       Z1, Z1, Z4
 	VFMADD213PS  Z1, Z4, Z3
-	VCVTPS2DQ    Z2, Z1
-	VADDPS       c3f800000<>+0(SB), Z3, Z2
-	VPSRAD       $0x01, Z1, Z3
-	VPSUBD       Z3, Z1, Z1
-	VPADDD       c0000007f<>+0(SB), Z3, Z3
-	VPSLLD       $0x17, Z3, Z3
-	VMULPS       Z3, Z2, Z2
-	VPADDD       c0000007f<>+0(SB), Z1, Z1
-	VPSLLD       $0x17, Z1, Z1
-	VMULPS       Z1, Z2, Z1
+	VADDPS       c3f800000<>+0(SB), Z3, Z1
+	VSCALEFPS    Z2, Z1, Z1
 	VADDPS       c3f800000<>+0(SB), Z1, Z1
 	VDIVPS       Z1, Z0, Z0
 	VMOVUPS      64(CX), Z1
@@ -6758,16 +6670,8 @@ silu_many:
 	VFMADD213PS  c3f000000<>+0(SB), Z2, Z4
 	VMULPS       Z2, Z2, Z5
 	VFMADD213PS  Z2, Z5, Z4
-	VCVTPS2DQ    Z3, Z2
-	VADDPS       c3f800000<>+0(SB), Z4, Z3
-	VPSRAD       $0x01, Z2, Z4
-	VPSUBD       Z4, Z2, Z2
-	VPADDD       c0000007f<>+0(SB), Z4, Z4
-	VPSLLD       $0x17, Z4, Z4
-	VMULPS       Z4, Z3, Z3
-	VPADDD       c0000007f<>+0(SB), Z2, Z2
-	VPSLLD       $0x17, Z2, Z2
-	VMULPS       Z2, Z3, Z2
+	VADDPS       c3f800000<>+0(SB), Z4, Z2
+	VSCALEFPS    Z3, Z2, Z2
 	VADDPS       c3f800000<>+0(SB), Z2, Z2
 	VDIVPS       Z2, Z1, Z1
 	VMOVUPS      Z0, (AX)
@@ -6799,16 +6703,8 @@ silu_one:
 	VFMADD213PS  c3f000000<>+0(SB), Z1, Z3
 	VMULPS       Z1, Z1, Z4
 	VFMADD213PS  Z1, Z4, Z3
-	VCVTPS2DQ    Z2, Z1
-	VADDPS       c3f800000<>+0(SB), Z3, Z2
-	VPSRAD       $0x01, Z1, Z3
-	VPSUBD       Z3, Z1, Z1
-	VPADDD       c0000007f<>+0(SB), Z3, Z3
-	VPSLLD       $0x17, Z3, Z3
-	VMULPS       Z3, Z2, Z2
-	VPADDD       c0000007f<>+0(SB), Z1, Z1
-	VPSLLD       $0x17, Z1, Z1
-	VMULPS       Z1, Z2, Z1
+	VADDPS       c3f800000<>+0(SB), Z3, Z1
+	VSCALEFPS    Z2, Z1, Z1
 	VADDPS       c3f800000<>+0(SB), Z1, Z1
 	VDIVPS       Z1, Z0, Z0
 	VMOVUPS      Z0, (AX)
@@ -6842,16 +6738,8 @@ silu_tail:
 	VFMADD213PS  c3f000000<>+0(SB), Z1, Z3
 	VMULPS       Z1, Z1, Z4
 	VFMADD213PS  Z1, Z4, Z3
-	VCVTPS2DQ    Z2, Z1
-	VADDPS       c3f800000<>+0(SB), Z3, Z2
-	VPSRAD       $0x01, Z1, Z3
-	VPSUBD       Z3, Z1, Z1
-	VPADDD       c0000007f<>+0(SB), Z3, Z3
-	VPSLLD       $0x17, Z3, Z3
-	VMULPS       Z3, Z2, Z2
-	VPADDD       c0000007f<>+0(SB), Z1, Z1
-	VPSLLD       $0x17, Z1, Z1
-	VMULPS       Z1, Z2, Z1
+	VADDPS       c3f800000<>+0(SB), Z3, Z1
+	VSCALEFPS    Z2, Z1, Z1
 	VADDPS       c3f800000<>+0(SB), Z1, Z1
 	VDIVPS       Z1, Z0, Z0
 	VMOVUPS      Z0, K1, (AX)
@@ -6905,8 +6793,8 @@ erf_one:
 	VFMADD213PS  c3f000000<>+0(SB), Z8, Z9
 	VMULPS       Z8, Z8, Z10
 	VFMADD213PS  Z8, Z10, Z9
-	VCVTPS2DQ    Z2, Z2
 	VADDPS       c3f800000<>+0(SB), Z9, Z8
+	VCVTPS2DQ    Z2, Z2
 	VPSLLD       $0x17, Z2, Z2
 	VPADDD       Z8, Z2, Z2
 	VCMPPS       $0x01, c40800000<>+0(SB), Z1, K1
@@ -6966,8 +6854,8 @@ erf_tail:
 	VFMADD213PS  c3f000000<>+0(SB), Z4, Z5
 	VMULPS       Z4, Z4, Z8
 	VFMADD213PS  Z4, Z8, Z5
-	VCVTPS2DQ    Z2, Z2
 	VADDPS       c3f800000<>+0(SB), Z5, Z4
+	VCVTPS2DQ    Z2, Z2
 	VPSLLD       $0x17, Z2, Z2
 	VPADDD       Z4, Z2, Z2
 	VCMPPS       $0x01, c40800000<>+0(SB), Z1, K2
@@ -7032,8 +6920,8 @@ gelu_one:
 	VFMADD213PS  c3f000000<>+0(SB), Z8, Z9
 	VMULPS       Z8, Z8, Z10
 	VFMADD213PS  Z8, Z10, Z9
-	VCVTPS2DQ    Z6, Z6
 	VADDPS       c3f800000<>+0(SB), Z9, Z8
+	VCVTPS2DQ    Z6, Z6
 	VPSLLD       $0x17, Z6, Z6
 	VPADDD       Z8, Z6, Z6
 	VCMPPS       $0x01, c40800000<>+0(SB), Z1, K1
@@ -7097,8 +6985,8 @@ gelu_tail:
 	VFMADD213PS  c3f000000<>+0(SB), Z6, Z7
 	VMULPS       Z6, Z6, Z8
 	VFMADD213PS  Z6, Z8, Z7
-	VCVTPS2DQ    Z2, Z2
 	VADDPS       c3f800000<>+0(SB), Z7, Z6
+	VCVTPS2DQ    Z2, Z2
 	VPSLLD       $0x17, Z2, Z2
 	VPADDD       Z6, Z2, Z2
 	VCMPPS       $0x01, c40800000<>+0(SB), Z1, K2
@@ -7153,16 +7041,8 @@ geluTanh_many:
 	VFMADD213PS  c3f000000<>+0(SB), Z1, Z3
 	VMULPS       Z1, Z1, Z4
 	VFMADD213PS  Z1, Z4, Z3
-	VCVTPS2DQ    Z2, Z1
-	VADDPS       c3f800000<>+0(SB), Z3, Z2
-	VPSRAD       $0x01, Z1, Z3
-	VPSUBD       Z3, Z1, Z1
-	VPADDD       c0000007f<>+0(SB), Z3, Z3
-	VPSLLD       $0x17, Z3, Z3
-	VMULPS       Z3, Z2, Z2
-	VPADDD       c0000007f<>+0(SB), Z1, Z1
-	VPSLLD       $0x17, Z1, Z1
-	VMULPS       Z1, Z2, Z1
+	VADDPS       c3f800000<>+0(SB), Z3, Z1
+	VSCALEFPS    Z2, Z1, Z1
 	VADDPS       c3f800000<>+0(SB), Z1, Z1
 	VDIVPS       Z1, Z0, Z0
 	VMOVUPS      64(CX), Z1
@@ -7188,16 +7068,8 @@ geluTanh_many:
 	VFMADD213PS  c3f000000<>+0(SB), Z2, Z4
 	VMULPS       Z2, Z2, Z5
 	VFMADD213PS  Z2, Z5, Z4
-	VCVTPS2DQ    Z3, Z2
-	VADDPS       c3f800000<>+0(SB), Z4, Z3
-	VPSRAD       $0x01, Z2, Z4
-	VPSUBD       Z4, Z2, Z2
-	VPADDD       c0000007f<>+0(SB), Z4, Z4
-	VPSLLD       $0x17, Z4, Z4
-	VMULPS       Z4, Z3, Z3
-	VPADDD       c0000007f<>+0(SB), Z2, Z2
-	VPSLLD       $0x17, Z2, Z2
-	VMULPS       Z2, Z3, Z2
+	VADDPS       c3f800000<>+0(SB), Z4, Z2
+	VSCALEFPS    Z3, Z2, Z2
 	VADDPS       c3f800000<>+0(SB), Z2, Z2
 	VDIVPS       Z2, Z1, Z1
 	VMOVUPS      Z0, (AX)
@@ -7233,16 +7105,8 @@ geluTanh_one:
 	VFMADD213PS  c3f000000<>+0(SB), Z1, Z3
 	VMULPS       Z1, Z1, Z4
 	VFMADD213PS  Z1, Z4, Z3
-	VCVTPS2DQ    Z2, Z1
-	VADDPS       c3f800000<>+0(SB), Z3, Z2
-	VPSRAD       $0x01, Z1, Z3
-	VPSUBD       Z3, Z1, Z1
-	VPADDD       c0000007f<>+0(SB), Z3, Z3
-	VPSLLD       $0x17, Z3, Z3
-	VMULPS       Z3, Z2, Z2
-	VPADDD       c0000007f<>+0(SB), Z1, Z1
-	VPSLLD       $0x17, Z1, Z1
-	VMULPS       Z1, Z2, Z1
+	VADDPS       c3f800000<>+0(SB), Z3, Z1
+	VSCALEFPS    Z2, Z1, Z1
 	VADDPS       c3f800000<>+0(SB), Z1, Z1
 	VDIVPS       Z1, Z0, Z0
 	VMOVUPS      Z0, (AX)
@@ -7280,16 +7144,8 @@ geluTanh_tail:
 	VFMADD213PS  c3f000000<>+0(SB), Z1, Z3
 	VMULPS       Z1, Z1, Z4
 	VFMADD213PS  Z1, Z4, Z3
-	VCVTPS2DQ    Z2, Z1
-	VADDPS       c3f800000<>+0(SB), Z3, Z2
-	VPSRAD       $0x01, Z1, Z3
-	VPSUBD       Z3, Z1, Z1
-	VPADDD       c0000007f<>+0(SB), Z3, Z3
-	VPSLLD       $0x17, Z3, Z3
-	VMULPS       Z3, Z2, Z2
-	VPADDD       c0000007f<>+0(SB), Z1, Z1
-	VPSLLD       $0x17, Z1, Z1
-	VMULPS       Z1, Z2, Z1
+	VADDPS       c3f800000<>+0(SB), Z3, Z1
+	VSCALEFPS    Z2, Z1, Z1
 	VADDPS       c3f800000<>+0(SB), Z1, Z1
 	VDIVPS       Z1, Z0, Z0
 	VMOVUPS      Z0, K1, (AX)
@@ -7485,21 +7341,21 @@ hardSwish_many:
 	CMPQ    DX, $0x00000020
 	JL      hardSwish_one
 	VMOVUPS (CX), Z0
-	VADDPS  c40400000<>+0(SB), Z0, Z1
+	VMULPS  c3e2aaaab<>+0(SB), Z0, Z1
+	VADDPS  c40400000<>+0(SB), Z0, Z0
 	VMOVUPS c00000000<>+0(SB), Z2
-	VMAXPS  Z1, Z2, Z1
+	VMAXPS  Z0, Z2, Z0
 	VMOVUPS c40c00000<>+0(SB), Z2
-	VMINPS  Z1, Z2, Z1
-	VMULPS  Z1, Z0, Z0
-	VDIVPS  c40c00000<>+0(SB), Z0, Z0
+	VMINPS  Z0, Z2, Z0
+	VMULPS  Z0, Z1, Z0
 	VMOVUPS 64(CX), Z1
-	VADDPS  c40400000<>+0(SB), Z1, Z2
+	VMULPS  c3e2aaaab<>+0(SB), Z1, Z2
+	VADDPS  c40400000<>+0(SB), Z1, Z1
 	VMOVUPS c00000000<>+0(SB), Z3
-	VMAXPS  Z2, Z3, Z2
+	VMAXPS  Z1, Z3, Z1
 	VMOVUPS c40c00000<>+0(SB), Z3
-	VMINPS  Z2, Z3, Z2
-	VMULPS  Z2, Z1, Z1
-	VDIVPS  c40c00000<>+0(SB), Z1, Z1
+	VMINPS  Z1, Z3, Z1
+	VMULPS  Z1, Z2, Z1
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	ADDQ    $0x00000080, AX
@@ -7511,13 +7367,13 @@ hardSwish_one:
 	CMPQ    DX, $0x00000010
 	JL      hardSwish_tail
 	VMOVUPS (CX), Z0
-	VADDPS  c40400000<>+0(SB), Z0, Z1
+	VMULPS  c3e2aaaab<>+0(SB), Z0, Z1
+	VADDPS  c40400000<>+0(SB), Z0, Z0
 	VMOVUPS c00000000<>+0(SB), Z2
-	VMAXPS  Z1, Z2, Z1
+	VMAXPS  Z0, Z2, Z0
 	VMOVUPS c40c00000<>+0(SB), Z2
-	VMINPS  Z1, Z2, Z1
-	VMULPS  Z1, Z0, Z0
-	VDIVPS  c40c00000<>+0(SB), Z0, Z0
+	VMINPS  Z0, Z2, Z0
+	VMULPS  Z0, Z1, Z0
 	VMOVUPS Z0, (AX)
 	ADDQ    $0x00000040, AX
 	ADDQ    $0x00000040, CX
@@ -7531,13 +7387,13 @@ hardSwish_tail:
 	BZHIQ     DX, BX, BX
 	KMOVQ     BX, K1
 	VMOVUPS.Z (CX), K1, Z0
-	VADDPS    c40400000<>+0(SB), Z0, Z1
+	VMULPS    c3e2aaaab<>+0(SB), Z0, Z1
+	VADDPS    c40400000<>+0(SB), Z0, Z0
 	VMOVUPS   c00000000<>+0(SB), Z2
-	VMAXPS    Z1, Z2, Z1
+	VMAXPS    Z0, Z2, Z0
 	VMOVUPS   c40c00000<>+0(SB), Z2
-	VMINPS    Z1, Z2, Z1
-	VMULPS    Z1, Z0, Z0
-	VDIVPS    c40c00000<>+0(SB), Z0, Z0
+	VMINPS    Z0, Z2, Z0
+	VMULPS    Z0, Z1, Z0
 	VMOVUPS   Z0, K1, (AX)
 
 hardSwish_done:
@@ -7560,14 +7416,14 @@ hardSigmoid_many:
 	VMAXPS  Z0, Z1, Z0
 	VMOVUPS c40c00000<>+0(SB), Z1
 	VMINPS  Z0, Z1, Z0
-	VDIVPS  c40c00000<>+0(SB), Z0, Z0
+	VMULPS  c3e2aaaab<>+0(SB), Z0, Z0
 	VMOVUPS 64(CX), Z1
 	VADDPS  c40400000<>+0(SB), Z1, Z1
 	VMOVUPS c00000000<>+0(SB), Z2
 	VMAXPS  Z1, Z2, Z1
 	VMOVUPS c40c00000<>+0(SB), Z2
 	VMINPS  Z1, Z2, Z1
-	VDIVPS  c40c00000<>+0(SB), Z1, Z1
+	VMULPS  c3e2aaaab<>+0(SB), Z1, Z1
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	ADDQ    $0x00000080, AX
@@ -7584,7 +7440,7 @@ hardSigmoid_one:
 	VMAXPS  Z0, Z1, Z0
 	VMOVUPS c40c00000<>+0(SB), Z1
 	VMINPS  Z0, Z1, Z0
-	VDIVPS  c40c00000<>+0(SB), Z0, Z0
+	VMULPS  c3e2aaaab<>+0(SB), Z0, Z0
 	VMOVUPS Z0, (AX)
 	ADDQ    $0x00000040, AX
 	ADDQ    $0x00000040, CX
@@ -7603,7 +7459,7 @@ hardSigmoid_tail:
 	VMAXPS    Z0, Z1, Z0
 	VMOVUPS   c40c00000<>+0(SB), Z1
 	VMINPS    Z0, Z1, Z0
-	VDIVPS    c40c00000<>+0(SB), Z0, Z0
+	VMULPS    c3e2aaaab<>+0(SB), Z0, Z0
 	VMOVUPS   Z0, K1, (AX)
 
 hardSigmoid_done:
@@ -7640,16 +7496,8 @@ mish_one:
 	VFMADD213PS  c3f000000<>+0(SB), Z1, Z3
 	VMULPS       Z1, Z1, Z4
 	VFMADD213PS  Z1, Z4, Z3
-	VCVTPS2DQ    Z2, Z1
-	VADDPS       c3f800000<>+0(SB), Z3, Z2
-	VPSRAD       $0x01, Z1, Z3
-	VPSUBD       Z3, Z1, Z1
-	VPADDD       c0000007f<>+0(SB), Z3, Z3
-	VPSLLD       $0x17, Z3, Z3
-	VMULPS       Z3, Z2, Z2
-	VPADDD       c0000007f<>+0(SB), Z1, Z1
-	VPSLLD       $0x17, Z1, Z1
-	VMULPS       Z1, Z2, Z1
+	VADDPS       c3f800000<>+0(SB), Z3, Z1
+	VSCALEFPS    Z2, Z1, Z1
 	VADDPS       c40000000<>+0(SB), Z1, Z2
 	VMULPS       Z2, Z1, Z1
 	VADDPS       c40000000<>+0(SB), Z1, Z2
@@ -7687,16 +7535,8 @@ mish_tail:
 	VFMADD213PS  c3f000000<>+0(SB), Z1, Z3
 	VMULPS       Z1, Z1, Z4
 	VFMADD213PS  Z1, Z4, Z3
-	VCVTPS2DQ    Z2, Z1
-	VADDPS       c3f800000<>+0(SB), Z3, Z2
-	VPSRAD       $0x01, Z1, Z3
-	VPSUBD       Z3, Z1, Z1
-	VPADDD       c0000007f<>+0(SB), Z3, Z3
-	VPSLLD       $0x17, Z3, Z3
-	VMULPS       Z3, Z2, Z2
-	VPADDD       c0000007f<>+0(SB), Z1, Z1
-	VPSLLD       $0x17, Z1, Z1
-	VMULPS       Z1, Z2, Z1
+	VADDPS       c3f800000<>+0(SB), Z3, Z1
+	VSCALEFPS    Z2, Z1, Z1
 	VADDPS       c40000000<>+0(SB), Z1, Z2
 	VMULPS       Z2, Z1, Z1
 	VADDPS       c40000000<>+0(SB), Z1, Z2

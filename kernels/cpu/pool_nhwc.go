@@ -108,7 +108,7 @@ func MeanRowsF32(p *pool.Pool, x, out []float32, outer, rows, cols int) {
 		return
 	}
 	size := rows * cols
-	parts := min(p.Size(), max(1, size/65536), max(1, rows))
+	parts := min(p.Size(), max(1, size/16384), max(1, rows))
 	if parts == 1 {
 		p.ParallelFor(outer, max(1, 65536/(size+1)), func(lo, hi int) {
 			for i := lo; i < hi; i++ {

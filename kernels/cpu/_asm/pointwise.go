@@ -41,14 +41,14 @@ func pointwiseFunctions() {
 	unary("log", "is the natural logarithm.", 2, log)
 	unary("tanh", "is the hyperbolic tangent.", 1, tanh)
 	unary("sigmoid", "is 1 / (1 + e^-x).", 2, func(x vec) vec { return div(load(num(1)), onePlusExpNeg(x)) })
-	unary("silu", "is x / (1 + e^-x).", 2, func(x vec) vec { return div(x, onePlusExpNeg(x)) })
+	unary("silu", "is x / (1 + e^-x).", 2, silu)
 	unary("erf", "is the error function.", 1, erf)
 	unary("gelu", "is x * (1 + erf(x/sqrt 2)) / 2.", 1, gelu)
 	unary("geluTanh", "is gelu's approximation by tanh.", 2, geluTanh)
 	unary("sin", "is the sine, for |x| up to the limit of the caller.", 1, func(x vec) vec { return sincos(x, 0) })
 	unary("cos", "is the cosine, for |x| up to the limit of the caller.", 1, func(x vec) vec { return sincos(x, 1) })
-	unary("hardSwish", "is x * min(max(x+3, 0), 6) / 6.", 2, func(x vec) vec { return div(mul(x, clamp6(x)), num(6)) })
-	unary("hardSigmoid", "is min(max(x+3, 0), 6) / 6.", 2, func(x vec) vec { return div(clamp6(x), num(6)) })
+	unary("hardSwish", "is x * min(max(x+3, 0), 6) / 6.", 2, hardSwish)
+	unary("hardSigmoid", "is min(max(x+3, 0), 6) / 6.", 2, func(x vec) vec { return mul(clamp6(x), num(1.0/6)) })
 	unary("mish", "is x * tanh(log(1 + e^x)).", 1, mish)
 	mulAdd()
 	affine()
@@ -145,10 +145,16 @@ func center() {
 func signBit() Mem   { return bits(0x80000000) }
 func magnitude() Mem { return bits(0x7fffffff) }
 
-// exp: x = n ln 2 + r, e^x = 2^n e^r. The power is applied in two halves so that results below the normal range come out right.
+// exp: x = n ln 2 + r, e^x = 2^n e^r. Without an instruction for it the power is applied in two halves, so that results below the normal
+// range come out right.
 func exp(x vec) vec {
 	x = minOf(load(num(89)), x)
 	x = maxOf(load(num(-104.5)), x)
+	if wide {
+		y, n := expFloats(x)
+		VSCALEFPS(n, y, y)
+		return y
+	}
 	y, i := expParts(x)
 	half := VEC()
 	VPSRAD(Imm(1), i, half)
@@ -164,17 +170,22 @@ func expNormal(x vec) vec {
 	return i
 }
 
-// expParts gives e^r and n of e^x = 2^n e^r.
+// expParts gives e^r and n of e^x = 2^n e^r, n as an integer.
 func expParts(x vec) (y, i vec) {
+	y, n := expFloats(x)
+	i = VEC()
+	VCVTPS2DQ(n, i)
+	return y, i
+}
+
+func expFloats(x vec) (y, n vec) {
 	n, r := rounded(8, mul(x, num(math.Log2E))), copyOf(x)
 	const hi = 0.693359375 // few bits, so that n*hi is exact
 	VFNMADD231PS(num(hi), n, r)
 	VFNMADD231PS(num(math.Ln2-hi), n, r)
 	y = poly(r, 0.500000001429, 0.166666667618, 0.0416664567882, 0.00833328417373, 0.00139345437939, 0.000199088600083)
 	VFMADD213PS(r, mul(r, r), y) // r + r^2 p
-	i = VEC()
-	VCVTPS2DQ(n, i)
-	return add(y, num(1)), i
+	return add(y, num(1)), n
 }
 
 // power2 is 2^i of integers in the exponent's range.
@@ -224,6 +235,11 @@ func tanh(x vec) vec {
 	y := or(choose(cmp(a, 1, num(0.6)), small, big), and(x, signBit()))
 	return choose(cmp(x, 3, x), x, y)
 }
+
+func silu(x vec) vec { return div(x, onePlusExpNeg(x)) }
+
+// hardSwish multiplies by 1/6: a division takes as long as all else.
+func hardSwish(x vec) vec { return mul(mul(x, num(1.0/6)), clamp6(x)) }
 
 // onePlusExpNeg is 1 + e^-x.
 func onePlusExpNeg(x vec) vec { return add(exp(xor(x, signBit())), num(1)) }

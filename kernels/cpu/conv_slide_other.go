@@ -1,0 +1,5 @@
+//go:build purego || !amd64
+
+package cpu
+
+func slideSetOf(int, int) *slideSet { return nil }
