@@ -245,7 +245,42 @@ func softmaxKernel(k *Kernel, log bool) {
 		f(k.Pool, tensor.Contiguous[float32](out), tensor.Contiguous[float32](x), int(x.Numel())/n, n)
 		return
 	}
+	if x.DType() == tensor.Float32 && out.DType() == tensor.Float32 && softmaxColumns(k, x, out, d, log) {
+		return
+	}
 	eachRow(k, x, out, d, KF32, func(dst, src Block) { softmaxRow(As[float32](dst), As[float32](src), log) })
+}
+
+// softmaxColumns serves a dimension d that is not the innermost one in memory, where x and out lie alike without gaps: it goes through
+// rows of neighbouring elements. It reports whether it did.
+func softmaxColumns(k *Kernel, x, out *tensor.Tensor, d int, log bool) bool {
+	it := NewIter(x.Sizes(), x, out)
+	if !it.contig(0) || !it.contig(1) {
+		return false
+	}
+	n, step := int(x.Sizes()[d]), int(x.Strides()[d])
+	if n == 1 {
+		step = 1
+	}
+	src, dst := tensor.Data[float32](x), tensor.Data[float32](out)
+	if step == 1 {
+		f := cpu.SoftmaxF32
+		if log {
+			f = cpu.LogSoftmaxF32
+		}
+		f(k.Pool, dst, src, int(it.N)/n, n)
+		return true
+	}
+	const width = 256
+	pieces := (step + width - 1) / width
+	k.Pool.ParallelFor(int(it.N)/(n*step)*pieces, max(1, grain/(4*n*min(step, width))), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			c := i % pieces * width
+			at := i/pieces*n*step + c
+			cpu.SoftmaxColumnsF32(dst[at:], src[at:], n, step, min(width, step-c), log)
+		}
+	})
+	return true
 }
 
 func softmaxRow[T float32 | float64](d, x []T, log bool) {

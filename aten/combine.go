@@ -3,6 +3,7 @@ package aten
 import (
 	"unsafe"
 
+	"github.com/pt2go/pt2/kernels/cpu"
 	"github.com/pt2go/pt2/tensor"
 )
 
@@ -136,11 +137,27 @@ func (c combiner) row(dt tensor.DType) func(d unsafe.Pointer, ds int64, s unsafe
 	if c == combineCopy {
 		return copyRow
 	}
+	if dt == tensor.Float32 {
+		return c.rowF32
+	}
 	f := c.element(dt)
 	return func(d unsafe.Pointer, ds int64, s unsafe.Pointer, ss, n, size int64) {
 		for i := range n {
 			f(unsafe.Add(d, i*ds*size), unsafe.Add(s, i*ss*size))
 		}
+	}
+}
+
+// rowF32 is the row of float32.
+func (c combiner) rowF32(d unsafe.Pointer, ds int64, s unsafe.Pointer, ss, n, _ int64) {
+	if ds == 1 && ss == 1 && c == combineSum {
+		dst := unsafe.Slice((*float32)(d), n)
+		cpu.AddF32(dst, dst, unsafe.Slice((*float32)(s), n))
+		return
+	}
+	for i := range n {
+		p := (*float32)(unsafe.Add(d, i*ds*4))
+		*p = combine2(c, *p, *(*float32)(unsafe.Add(s, i*ss*4)))
 	}
 }
 

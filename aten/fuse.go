@@ -10,7 +10,7 @@ type Body struct {
 	// Kind names the function: "add" of two operands, "add_c" of one and the number C, "erf" and so on.
 	Kind string
 	C    float32
-	// Ins are the operands that Run reads, in order; numbers are none.
+	// Ins are the operands that Run reads, in order; numbers are none. Those that hold conditions are of dtype Bool: blocks of 0 and 1.
 	Ins []*Value
 	// Run computes dst from blocks of the operands, each as long as dst. dst may be one of them.
 	Run func(dst []float32, in [][]float32)
@@ -29,40 +29,48 @@ func (op *Op) Body(a *Args) *Body {
 
 // bodies has the built-in operators that can be fused. User-defined operators of the same names have none.
 var bodies = map[string]func(a *Args) *Body{
-	"aten.add.Tensor":          func(a *Args) *Body { return addBody(a.Tensor(0), a.Tensor(1), a.Scalar(2), 1) },
-	"aten.sub.Tensor":          func(a *Args) *Body { return addBody(a.Tensor(0), a.Tensor(1), a.Scalar(2), -1) },
-	"aten.rsub.Tensor":         func(a *Args) *Body { return addBody(a.Tensor(1), a.Tensor(0), a.Scalar(2), -1) },
-	"aten.mul.Tensor":          func(a *Args) *Body { return mulBody(a.Tensor(0), a.Tensor(1)) },
-	"aten.div.Tensor":          func(a *Args) *Body { return divBody(a.Tensor(0), a.Tensor(1)) },
-	"aten.maximum.default":     func(a *Args) *Body { return body2("maximum", a, cpu.MaximumF32) },
-	"aten.minimum.default":     func(a *Args) *Body { return body2("minimum", a, cpu.MinimumF32) },
-	"aten.pow.Tensor_Scalar":   powBody,
-	"aten.clamp.default":       clampBody,
-	"aten.hardtanh.default":    clampBody,
-	"aten.leaky_relu.default":  leakyBody,
-	"aten.elu.default":         eluBody,
-	"aten.gelu.default":        geluBody,
-	"aten.clone.default":       copyBody,
-	"aten._to_copy.default":    copyBody,
-	"aten.relu.default":        actBody("relu", cpu.ActReLU, cpu.ReLUF32),
-	"aten.silu.default":        actBody("silu", cpu.ActSiLU, cpu.SiLUF32),
-	"aten.mish.default":        actBody("mish", cpu.ActMish, cpu.MishF32),
-	"aten.hardswish.default":   actBody("hardswish", cpu.ActHardSwish, cpu.HardSwishF32),
-	"aten.hardsigmoid.default": actBody("hardsigmoid", cpu.ActHardSigmoid, cpu.HardSigmoidF32),
-	"aten.sigmoid.default":     actBody("sigmoid", cpu.ActSigmoid, cpu.SigmoidF32),
-	"aten.tanh.default":        actBody("tanh", cpu.ActTanh, cpu.TanhF32),
-	"aten.erf.default":         actBody("erf", cpu.ActNone, cpu.ErfF32),
-	"aten.exp.default":         actBody("exp", cpu.ActNone, cpu.ExpF32),
-	"aten.log.default":         actBody("log", cpu.ActNone, cpu.LogF32),
-	"aten.sqrt.default":        actBody("sqrt", cpu.ActNone, cpu.SqrtF32),
-	"aten.rsqrt.default":       actBody("rsqrt", cpu.ActNone, cpu.RsqrtF32),
-	"aten.reciprocal.default":  actBody("reciprocal", cpu.ActNone, cpu.ReciprocalF32),
-	"aten.neg.default":         actBody("neg", cpu.ActNone, cpu.NegF32),
-	"aten.abs.default":         actBody("abs", cpu.ActNone, cpu.AbsF32),
-	"aten.sin.default":         actBody("sin", cpu.ActNone, cpu.SinF32),
-	"aten.cos.default":         actBody("cos", cpu.ActNone, cpu.CosF32),
-	"aten.floor.default":       actBody("floor", cpu.ActNone, cpu.FloorF32),
-	"aten.ceil.default":        actBody("ceil", cpu.ActNone, cpu.CeilF32),
+	"aten.add.Tensor":            func(a *Args) *Body { return addBody(a.Tensor(0), a.Tensor(1), a.Scalar(2), 1) },
+	"aten.sub.Tensor":            func(a *Args) *Body { return addBody(a.Tensor(0), a.Tensor(1), a.Scalar(2), -1) },
+	"aten.rsub.Tensor":           func(a *Args) *Body { return addBody(a.Tensor(1), a.Tensor(0), a.Scalar(2), -1) },
+	"aten.mul.Tensor":            func(a *Args) *Body { return mulBody(a.Tensor(0), a.Tensor(1)) },
+	"aten.div.Tensor":            func(a *Args) *Body { return divBody(a.Tensor(0), a.Tensor(1)) },
+	"aten.maximum.default":       func(a *Args) *Body { return body2("maximum", a, cpu.MaximumF32) },
+	"aten.minimum.default":       func(a *Args) *Body { return body2("minimum", a, cpu.MinimumF32) },
+	"aten.pow.Tensor_Scalar":     powBody,
+	"aten.clamp.default":         clampBody,
+	"aten.hardtanh.default":      clampBody,
+	"aten.leaky_relu.default":    leakyBody,
+	"aten.elu.default":           eluBody,
+	"aten.gelu.default":          geluBody,
+	"aten.softplus.default":      softplusBody,
+	"aten._prelu_kernel.default": func(a *Args) *Body { return body2("prelu", a, cpu.PReLUF32) },
+	"aten.where.self":            whereBody,
+	"aten.masked_fill.Scalar":    maskedFillBody,
+	"aten.expm1.default":         actBody("expm1", cpu.ActNone, cpu.Expm1F32),
+	"aten.log1p.default":         actBody("log1p", cpu.ActNone, cpu.Log1pF32),
+	"aten.clone.default":         copyBody,
+	"aten._to_copy.default":      copyBody,
+	"aten.relu.default":          actBody("relu", cpu.ActReLU, cpu.ReLUF32),
+	"aten.silu.default":          actBody("silu", cpu.ActSiLU, cpu.SiLUF32),
+	"aten.mish.default":          actBody("mish", cpu.ActMish, cpu.MishF32),
+	"aten.hardswish.default":     actBody("hardswish", cpu.ActHardSwish, cpu.HardSwishF32),
+	"aten.hardsigmoid.default":   actBody("hardsigmoid", cpu.ActHardSigmoid, cpu.HardSigmoidF32),
+	"aten.sigmoid.default":       actBody("sigmoid", cpu.ActSigmoid, cpu.SigmoidF32),
+	"aten.tanh.default":          actBody("tanh", cpu.ActTanh, cpu.TanhF32),
+	"aten.erf.default":           actBody("erf", cpu.ActNone, cpu.ErfF32),
+	"aten.exp.default":           actBody("exp", cpu.ActNone, cpu.ExpF32),
+	"aten.log.default":           actBody("log", cpu.ActNone, cpu.LogF32),
+	"aten.sqrt.default":          actBody("sqrt", cpu.ActNone, cpu.SqrtF32),
+	"aten.rsqrt.default":         actBody("rsqrt", cpu.ActNone, cpu.RsqrtF32),
+	"aten.reciprocal.default":    actBody("reciprocal", cpu.ActNone, cpu.ReciprocalF32),
+	"aten.neg.default":           actBody("neg", cpu.ActNone, cpu.NegF32),
+	"aten.abs.default":           actBody("abs", cpu.ActNone, cpu.AbsF32),
+	"aten.sin.default":           actBody("sin", cpu.ActNone, cpu.SinF32),
+	"aten.cos.default":           actBody("cos", cpu.ActNone, cpu.CosF32),
+	"aten.floor.default":         actBody("floor", cpu.ActNone, cpu.FloorF32),
+	"aten.ceil.default":          actBody("ceil", cpu.ActNone, cpu.CeilF32),
+	"aten.round.default":         actBody("round", cpu.ActNone, cpu.RoundF32),
+	"aten.trunc.default":         actBody("trunc", cpu.ActNone, cpu.TruncF32),
 }
 
 func body1(kind string, x *Value, f func(d, x []float32)) *Body {
@@ -204,6 +212,40 @@ func geluBody(a *Args) *Body {
 		return actBody("gelu_tanh", cpu.ActGELUTanh, cpu.GELUTanhF32)(a)
 	}
 	return actBody("gelu", cpu.ActGELU, cpu.GELUF32)(a)
+}
+
+func softplusBody(a *Args) *Body {
+	beta, threshold := float32(a.Scalar(1).Float64()), float32(a.Scalar(2).Float64())
+	return body1("softplus", a.Tensor(0), func(d, x []float32) { cpu.SoftplusF32(d, x, beta, threshold) })
+}
+
+func whereBody(a *Args) *Body {
+	c := a.Tensor(0)
+	if c.DType != tensor.Bool {
+		return nil
+	}
+	return &Body{Kind: "where", Ins: []*Value{c, inFloat32(a.Tensor(1)), inFloat32(a.Tensor(2))},
+		Run: func(d []float32, in [][]float32) { cpu.WhereF32(d, in[0], in[1], in[2]) }}
+}
+
+// inFloat32 is a known number of another type as a float32 one; other values pass.
+func inFloat32(v *Value) *Value {
+	if v.T == nil || v.Dim() != 0 || v.DType == tensor.Float32 || v.DType.IsReduced() || v.DType.IsComplex() {
+		return v
+	}
+	t := tensor.New(tensor.Float32)
+	tensor.Data[float32](t)[0] = float32(v.T.Float(0))
+	return FromTensor(t)
+}
+
+func maskedFillBody(a *Args) *Body {
+	x, mask := a.Tensor(0), a.Tensor(1)
+	if mask.DType != tensor.Bool || x.DType != tensor.Float32 {
+		return nil
+	}
+	t := tensor.New(tensor.Float32)
+	tensor.Data[float32](t)[0] = float32(a.Scalar(2).Float64())
+	return &Body{Kind: "where", Ins: []*Value{mask, FromTensor(t), x}, Run: func(d []float32, in [][]float32) { cpu.WhereF32(d, in[0], in[1], in[2]) }}
 }
 
 // copyBody serves copies that change at most strides and the float type.

@@ -391,11 +391,12 @@ func eachPlace(k *Kernel, dst, src *tensor.Tensor, offs, places []int64, row fun
 	d, s := base(dst), base(src)
 	it := NewIter(dst.Sizes(), dst, src)
 	per := max(it.N, 1)
+	straight := it.N == 1 || it.contig(0) && it.contig(1)
 	k.Pool.ParallelFor(len(offs), int(max(grain/per, 1)), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			di, si := unsafe.Add(d, offs[i]*size), unsafe.Add(s, places[i]*size)
-			if it.N == 1 {
-				row(di, 1, si, 1, 1, size)
+			if straight {
+				row(di, 1, si, 1, it.N, size)
 				continue
 			}
 			it.Rows(0, it.N, func(off []int64, n int64) {
@@ -552,6 +553,9 @@ func checkGatherSizes(what string, x, ix *Value, d int) {
 }
 
 func gatherKernel(k *Kernel) {
+	if walkRows(k, true, k.Out[0], k.T(0), k.T(2), k.I64(1), copyRow) {
+		return
+	}
 	size := uintptr(k.Out[0].DType().Size())
 	walkAxis(k, true, k.Out[0], k.T(0), k.T(2), k.I64(1), func(o, x unsafe.Pointer, _ int64) { copyElement(o, x, size) })
 }
@@ -601,6 +605,32 @@ func walkAxis(k *Kernel, parallel bool, elem, axis, index *tensor.Tensor, dim in
 		return
 	}
 	k.Pool.ParallelFor(int(outer), int(max(grain/inner, 1)), run)
+}
+
+// walkRows is [walkAxis] for an index that names the same place for all elements of a row, which then go by at once: one that was
+// expanded along its last dimension, as graph networks do. It reports false if index is another one. row gets the place's elements
+// first.
+func walkRows(k *Kernel, parallel bool, elem, axis, index *tensor.Tensor, dim int64, row func(e unsafe.Pointer, es int64, a unsafe.Pointer, as, n, size int64)) bool {
+	nd := index.Dim()
+	if nd < 2 || index.Numel() == 0 || elem.DType() != axis.DType() {
+		return false
+	}
+	d := WrapDim(dim, nd)
+	inner := index.Sizes()[nd-1]
+	if d == nd-1 || inner < 2 || index.Strides()[nd-1] != 0 {
+		return false
+	}
+	ids := index.WithView(index.Sizes()[:nd-1], index.Strides()[:nd-1], index.Offset())
+	est, ast, bytes := elem.Strides()[nd-1], axis.Strides()[nd-1], int64(elem.DType().Size())
+	lead := func(t *tensor.Tensor) *tensor.Tensor {
+		return t.WithView(t.Sizes()[:nd-1], t.Strides()[:nd-1], t.Offset())
+	}
+	one := &Kernel{Args: k.Args, Out: k.Out}
+	if parallel {
+		one.Pool = k.Pool
+	}
+	walkAxis(one, parallel, lead(elem), lead(axis), ids, int64(d), func(e, a unsafe.Pointer, _ int64) { row(e, est, a, ast, inner, bytes) })
+	return true
 }
 
 // oneD makes a 0-d tensor 1-d.

@@ -5,6 +5,7 @@ import (
 	"math/cmplx"
 	"unsafe"
 
+	"github.com/pt2go/pt2/kernels/cpu"
 	"github.com/pt2go/pt2/symbolic"
 	"github.com/pt2go/pt2/tensor"
 )
@@ -301,9 +302,32 @@ func sumDims(k *Kernel, dims []int64, mean bool) {
 	if mean {
 		f = meanRow
 	}
-	if r := newReduction(k, dims); !sumColumns(k, r, mean) {
+	if r := newReduction(k, dims); !sumColumns(k, r, mean) && !sumLines(k, r, mean) {
 		reduceRows(k, r, f)
 	}
+}
+
+// sumLines serves float32 sums and means of elements that lie side by side. It reports whether it did.
+func sumLines(k *Kernel, r *reduction, mean bool) bool {
+	x, out, n := r.x, r.out, r.inIt.N
+	if x.DType() != tensor.Float32 || out.DType() != tensor.Float32 || n == 0 || !r.inIt.contig(0) {
+		return false
+	}
+	div := float32(1)
+	if mean {
+		div = float32(n)
+	}
+	xd, od := tensor.Data[float32](x), tensor.Data[float32](out)
+	step, ostep := r.outIt.Strides[1][0], r.outIt.Strides[0][0]
+	k.Pool.ParallelFor(int(r.outIt.N), max(1, grain/int(n)), func(lo, hi int) {
+		r.outIt.Rows(int64(lo), int64(hi), func(off []int64, m int64) {
+			for i := range m {
+				at := off[1] + i*step
+				od[off[0]+i*ostep] = cpu.SumF32(xd[at:at+n]) / div
+			}
+		})
+	})
+	return true
 }
 
 // reduction walks the elements that one output stands for, and the outputs.
@@ -362,27 +386,31 @@ func sumColumns(k *Kernel, r *reduction, mean bool) bool {
 	if x.DType() != tensor.Float32 || out.DType() != tensor.Float32 || inIt.N < 2 {
 		return false
 	}
-	if outIt.Strides[1][0] != 1 || outIt.Strides[0][0] != 1 || outIt.Sizes[0] < 16 || inIt.Strides[0][0] == 1 || len(outIt.Sizes) > 1 {
+	if outIt.Strides[1][0] != 1 || outIt.Strides[0][0] != 1 || outIt.Sizes[0] < 16 || inIt.Strides[0][0] == 1 {
 		return false
 	}
-	n, scale := int(outIt.Sizes[0]), 1.0
+	scale := 1.0
 	if mean {
 		scale = 1 / float64(inIt.N)
 	}
 	xd, od := tensor.Data[float32](x), tensor.Data[float32](out)
-	k.Pool.ParallelFor(n, max(16, grain/int(inIt.N)), func(lo, hi int) {
-		acc := make([]float64, hi-lo)
-		inIt.Rows(0, inIt.N, func(o []int64, m int64) {
-			for i := range m {
-				at := o[0] + i*inIt.Strides[0][0]
-				for j, v := range xd[at+int64(lo) : at+int64(hi)] {
-					acc[j] += float64(v)
+	k.Pool.ParallelFor(int(outIt.N), max(16, grain/int(inIt.N)), func(lo, hi int) {
+		acc := make([]float64, min(int64(hi-lo), outIt.Sizes[0]))
+		outIt.Rows(int64(lo), int64(hi), func(off []int64, n int64) {
+			acc := acc[:n]
+			clear(acc)
+			inIt.Rows(0, inIt.N, func(o []int64, m int64) {
+				for i := range m {
+					at := off[1] + o[0] + i*inIt.Strides[0][0]
+					for j, v := range xd[at : at+n] {
+						acc[j] += float64(v)
+					}
 				}
+			})
+			for j, v := range acc {
+				od[off[0]+int64(j)] = float32(v * scale)
 			}
 		})
-		for j, v := range acc {
-			od[lo+j] = float32(v * scale)
-		}
 	})
 	return true
 }
@@ -588,8 +616,11 @@ func extremeRow(in Block, kind Kind, out unsafe.Pointer, larger bool) {
 		x := As[uint64](in)
 		put(out, x[bestInt(x, larger)])
 	case KF32:
-		x := As[float32](in)
-		put(out, x[bestFloat(x, larger)])
+		if larger {
+			put(out, cpu.MaxF32(As[float32](in)))
+		} else {
+			put(out, cpu.MinF32(As[float32](in)))
+		}
 	default:
 		x := As[float64](in)
 		put(out, x[bestFloat(x, larger)])

@@ -280,6 +280,12 @@ func scatterMode(reduce string) combiner {
 }
 
 func scatterSrc(k *Kernel, mode combiner) {
+	row := mode.row(k.Out[0].DType())
+	if walkRows(k, false, k.T(3), k.Out[0], k.T(2), k.I64(1), func(s unsafe.Pointer, ss int64, d unsafe.Pointer, ds, n, size int64) {
+		row(d, ds, s, ss, n, size)
+	}) {
+		return
+	}
 	f := mode.element(k.Out[0].DType())
 	walkAxis(k, false, k.T(3), k.Out[0], k.T(2), k.I64(1), func(s, d unsafe.Pointer, _ int64) { f(d, s) })
 }
@@ -295,6 +301,10 @@ func scatterValue(k *Kernel, mode combiner) {
 func scatterReduce(k *Kernel) {
 	o, ix, src := k.Out[0], k.T(2), k.T(3)
 	mode := combinerOf("scatter_reduce", k.Str(4))
+	if k.Bool(5) && k.Str(4) != "mean" {
+		scatterSrc(k, mode)
+		return
+	}
 	visit := func(f func(s, d unsafe.Pointer)) {
 		walkAxis(k, false, src, o, ix, k.I64(1), func(s, d unsafe.Pointer, _ int64) { f(s, d) })
 	}

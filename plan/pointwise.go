@@ -131,8 +131,9 @@ func expressionOf(in *Instr) *expression {
 func newExpression(b *aten.Body, out *aten.Value) *expression {
 	e := &expression{}
 	n := node{body: b, dtype: out.DType}
-	for _, v := range b.Ins {
-		if !floatDType(v.DType) || v.Conj || v.Neg {
+	for i, v := range b.Ins {
+		condition := v.DType == tensor.Bool && b.Kind == "where" && i == 0
+		if !floatDType(v.DType) && !condition || v.Conj || v.Neg {
 			return nil
 		}
 		st := broadcastStrides(v, out)
@@ -453,6 +454,7 @@ func (p *program) assign(e *expression) {
 type blockState struct {
 	mem  []float32
 	half []uint16
+	bits []uint8
 	regs [][]float32 // by register: what the steps read and write
 	own  [][]float32 // by operand: where it is gathered; nil where it is read in place
 	in   [][]float32 // the operands of one step
@@ -470,7 +472,7 @@ func (p *program) state() *blockState {
 		w.regs, w.own, w.in = make([][]float32, regs+8), make([][]float32, regs+8), make([][]float32, regs+8)
 	}
 	if len(w.half) < p.block {
-		w.half = make([]uint16, p.block)
+		w.half, w.bits = make([]uint16, p.block), make([]uint8, p.block)
 	}
 	for r := range regs {
 		w.own[r] = w.mem[r*p.block : (r+1)*p.block : (r+1)*p.block]
@@ -515,7 +517,7 @@ func (p *program) blocks(k *aten.Kernel, lo, hi int) {
 		i0 := b * p.block
 		n := min(p.block, p.n-i0)
 		for j := range p.ins {
-			w.regs[j] = p.load(&p.ins[j], ins[j].T, w.own[j], w.half, i0, n, b == lo)
+			w.regs[j] = w.load(p, j, ins[j].T, i0, n, b == lo)
 		}
 		for t := range p.temps {
 			r := len(p.ins) + t
@@ -566,39 +568,56 @@ func widen(dt tensor.DType, dst []float32, x []uint16) {
 	cpu.F16ToF32(dst, x)
 }
 
-// load gives elements [i0, i0+n) of an operand: where they lie, or gathered into own. first is false if own holds an earlier block.
-func (p *program) load(o *operand, t *tensor.Tensor, own []float32, half []uint16, i0, n int, first bool) []float32 {
-	if o.full {
-		if o.dtype == tensor.Float32 {
-			return tensor.Data[float32](t)[i0 : i0+n : i0+n]
-		}
-		widen(o.dtype, own[:n], tensor.Data[uint16](t)[i0:i0+n])
-		return own[:n]
-	}
+// load gives elements [i0, i0+n) of operand j: where they lie, or gathered. first is false if the register holds an earlier block.
+func (w *blockState) load(p *program, j int, t *tensor.Tensor, i0, n int, first bool) []float32 {
+	o, own := &p.ins[j], w.own[j][:n]
 	if o.repeats && !first {
-		return own[:n]
+		return own
 	}
-	if o.dtype == tensor.Float32 {
-		gather(p, o, own[:n], tensor.Data[float32](t), i0)
-	} else {
-		gather(p, o, half[:n], tensor.Data[uint16](t), i0)
-		widen(o.dtype, own[:n], half[:n])
+	switch {
+	case o.dtype == tensor.Bool:
+		bits := w.bits[:n]
+		if o.full {
+			bits = tensor.Data[uint8](t)[i0 : i0+n]
+		} else {
+			gather(p, o, bits, tensor.Data[uint8](t), i0)
+		}
+		for i, b := range bits {
+			own[i] = float32(b)
+		}
+	case o.dtype != tensor.Float32:
+		half := w.half[:n]
+		if o.full {
+			half = tensor.Data[uint16](t)[i0 : i0+n]
+		} else {
+			gather(p, o, half, tensor.Data[uint16](t), i0)
+		}
+		widen(o.dtype, own, half)
+	case o.full:
+		return tensor.Data[float32](t)[i0 : i0+n : i0+n]
+	default:
+		gather(p, o, own, tensor.Data[float32](t), i0)
 	}
-	return own[:n]
+	return own
 }
 
 // gather writes the operand's elements for places i0 and on of the result.
-func gather[T float32 | uint16](p *program, o *operand, dst, src []T, i0 int) {
+func gather[T float32 | uint16 | uint8](p *program, o *operand, dst, src []T, i0 int) {
 	inner, step := p.sizes[0], o.strides[0]
-	for done := 0; done < len(dst); {
-		at, rest := 0, (i0+done)/inner
-		x := (i0 + done) % inner
-		for d := 1; d < len(p.sizes); d++ {
-			at += rest % p.sizes[d] * o.strides[d]
-			rest /= p.sizes[d]
-		}
-		n := min(inner-x, len(dst)-done)
-		row := dst[done : done+n]
+	x, rest, at := i0%inner, i0/inner, 0
+	var buf [8]int
+	idx := buf[:]
+	if len(p.sizes) > len(idx) {
+		idx = make([]int, len(p.sizes))
+	}
+	for d := 1; d < len(p.sizes); d++ {
+		idx[d] = rest % p.sizes[d]
+		rest /= p.sizes[d]
+		at += idx[d] * o.strides[d]
+	}
+	for len(dst) > 0 {
+		n := min(inner-x, len(dst))
+		row := dst[:n]
 		switch step {
 		case 1:
 			copy(row, src[at+x:])
@@ -612,6 +631,14 @@ func gather[T float32 | uint16](p *program, o *operand, dst, src []T, i0 int) {
 				row[i] = src[at+(x+i)*step]
 			}
 		}
-		done += n
+		dst, x = dst[n:], 0
+		for d := 1; d < len(p.sizes); d++ {
+			at += o.strides[d]
+			if idx[d]++; idx[d] < p.sizes[d] {
+				break
+			}
+			at -= idx[d] * o.strides[d]
+			idx[d] = 0
+		}
 	}
 }

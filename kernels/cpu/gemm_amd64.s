@@ -5,13 +5,12 @@
 #include "textflag.h"
 
 // func axpyF32AVX2(y *float32, x *float32, n int, s float32)
-// Requires: AVX, AVX2, FMA3, SSE
+// Requires: AVX, FMA3
 TEXT ·axpyF32AVX2(SB), NOSPLIT, $0-28
 	MOVQ         y+0(FP), AX
 	MOVQ         x+8(FP), CX
 	MOVQ         n+16(FP), DX
-	MOVSS        s+24(FP), X0
-	VBROADCASTSS X0, Y0
+	VBROADCASTSS s+24(FP), Y0
 	MOVQ         AX, BX
 
 axpy_many:

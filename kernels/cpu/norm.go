@@ -111,20 +111,66 @@ func LogSoftmaxF32(p *pool.Pool, dst, x []float32, rows, n int) {
 	})
 }
 
+// SoftmaxColumnsF32 normalizes each of w columns over n rows that lie step elements apart, as [SoftmaxF32] or, if log is set,
+// [LogSoftmaxF32] do rows. w is at most 256. dst may be x.
+func SoftmaxColumnsF32(dst, x []float32, n, step, w int, log bool) {
+	var maxima, sums, tmp [256]float32
+	m, s, t := maxima[:w], sums[:w], tmp[:w]
+	copy(m, x[:w])
+	for r := 1; r < n; r++ {
+		MaximumF32(m, m, x[r*step:r*step+w])
+	}
+	for r := range n {
+		d := dst[r*step : r*step+w]
+		e := d
+		SubF32(d, x[r*step:r*step+w], m)
+		if log {
+			e = t
+		}
+		ExpF32(e, d)
+		AddF32(s, s, e)
+	}
+	if log {
+		LogF32(s, s)
+	} else {
+		RDivScalarF32(s, s, 1)
+	}
+	for r := range n {
+		d := dst[r*step : r*step+w]
+		if log {
+			SubF32(d, d, s)
+		} else {
+			MulF32(d, d, s)
+		}
+	}
+}
+
 // LayerNormF32 normalizes rows of n elements to mean 0 and variance 1 (biased, plus eps), then applies weight and bias [n], each nil
 // for none. Where mean and rstd [rows] are not nil they receive the mean and 1/sqrt(variance+eps). dst may be x.
 func LayerNormF32(p *pool.Pool, dst, x, weight, bias []float32, rows, n int, eps float32, mean, rstd []float32) {
 	p.ParallelFor(rows, rowGrain(2*n), func(lo, hi int) {
-		for r := lo; r < hi; r++ {
-			d, s := dst[r*n:r*n+n], x[r*n:r*n+n]
-			m, v := MeanVarF32(s)
-			k := 1 / float32(math.Sqrt(float64(v+eps)))
-			normRow(d, s, weight, bias, m, k)
+		// Some rows at a time, step by step: the steps of one row wait for each other.
+		const group = 8
+		var m, k [group]float32
+		for r := lo; r < hi; r += group {
+			g := min(group, hi-r)
+			for i := range g {
+				m[i] = SumF32(x[(r+i)*n:(r+i+1)*n]) / float32(n)
+			}
+			for i := range g {
+				k[i] = SumSquaresAroundF32(x[(r+i)*n:(r+i+1)*n], m[i])
+			}
+			for i := range g {
+				k[i] = 1 / float32(math.Sqrt(float64(k[i]/float32(n)+eps)))
+			}
+			for i := range g {
+				normRow(dst[(r+i)*n:(r+i+1)*n], x[(r+i)*n:(r+i+1)*n], weight, bias, m[i], k[i])
+			}
 			if mean != nil {
-				mean[r] = m
+				copy(mean[r:r+g], m[:g])
 			}
 			if rstd != nil {
-				rstd[r] = k
+				copy(rstd[r:r+g], k[:g])
 			}
 		}
 	})

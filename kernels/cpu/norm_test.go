@@ -141,3 +141,18 @@ func TestSoftmaxOfInfinities(t *testing.T) {
 		}
 	})
 }
+
+func BenchmarkLayerNormSmall(b *testing.B) {
+	for _, s := range [][2]int{{500, 64}, {1600, 96}, {128, 384}} {
+		b.Run(fmt.Sprint(s), func(b *testing.B) {
+			x, w := make([]float32, s[0]*s[1]), make([]float32, s[1])
+			for i := range x {
+				x[i] = float32(i % 13)
+			}
+			b.SetBytes(int64(8 * len(x)))
+			for b.Loop() {
+				LayerNormF32(nil, x, x, w, w, s[0], s[1], 1e-5, nil, nil)
+			}
+		})
+	}
+}

@@ -249,10 +249,61 @@ func HardSigmoidF32(dst, x []float32) { rowHardSigmoid.run(dst, x) }
 // MishF32 is x * tanh(log(1 + e^x)).
 func MishF32(dst, x []float32) { rowMish.run(dst, x) }
 
+// PReLUF32 is x where x > 0, else x * slope.
+func PReLUF32(dst, x, slope []float32) { rowPReLU.run(dst, x, slope) }
+
+// WhereF32 is a where c is not 0, else b; dst may be any of the three.
+func WhereF32(dst, c, a, b []float32) {
+	c, a, b = c[:len(dst)], a[:len(dst)], b[:len(dst)]
+	if hasAVX512 && len(dst) > 0 {
+		whereF32AVX512(&dst[0], &c[0], &a[0], &b[0], len(dst))
+		return
+	}
+	if hasAVX2 && len(dst) > 0 {
+		whereF32AVX2(&dst[0], &c[0], &a[0], &b[0], len(dst))
+		return
+	}
+	for i := range dst {
+		if c[i] != 0 {
+			dst[i] = a[i]
+		} else {
+			dst[i] = b[i]
+		}
+	}
+}
+
+// pieceLen is how many elements go by at once where a function is made of others.
+const pieceLen = 512
+
 // ELUF32 is scale*x where x > 0, else scale*alpha*(e^(x*inputScale) - 1).
 func ELUF32(dst, x []float32, alpha, scale, inputScale float32) {
-	eluGeneric(dst, x, alpha, scale, inputScale)
+	var tmp, pos [pieceLen]float32
+	for len(dst) > 0 {
+		n := min(pieceLen, len(dst))
+		d, s, t, p := dst[:n], x[:n], tmp[:n], pos[:n]
+		ReLUF32(p, s) // not 0 where x > 0 or NaN
+		MulScalarF32(t, s, inputScale)
+		Expm1F32(t, t)
+		MulScalarF32(t, t, alpha*scale)
+		MulScalarF32(d, s, scale)
+		WhereF32(d, p, d, t)
+		dst, x = dst[n:], x[n:]
+	}
 }
 
 // SoftplusF32 is log(1 + e^(x*beta)) / beta, and x where x*beta > threshold.
-func SoftplusF32(dst, x []float32, beta, threshold float32) { softplusGeneric(dst, x, beta, threshold) }
+func SoftplusF32(dst, x []float32, beta, threshold float32) {
+	var tmp, over [pieceLen]float32
+	for len(dst) > 0 {
+		n := min(pieceLen, len(dst))
+		d, s, t, o := dst[:n], x[:n], tmp[:n], over[:n]
+		MulScalarF32(t, s, beta)
+		AddScalarF32(o, t, -threshold)
+		ReLUF32(o, o) // not 0 where x*beta is above the threshold, or NaN
+		ExpF32(t, t)
+		Log1pF32(t, t)
+		DivScalarF32(t, t, beta)
+		WhereF32(d, o, s, t)
+		dst, x = dst[n:], x[n:]
+	}
+}

@@ -412,14 +412,110 @@ minimum_done:
 	VZEROUPPER
 	RET
 
+// func preluF32AVX2(dst *float32, a *float32, b *float32, n int)
+// Requires: AVX
+TEXT ·preluF32AVX2(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), BX
+
+prelu_many:
+	CMPQ      BX, $0x00000020
+	JL        prelu_one
+	VMOVUPS   (CX), Y0
+	VMOVUPS   (DX), Y1
+	VMOVUPS   c00000000<>+0(SB), Y2
+	VCMPPS    $0x0e, Y2, Y0, Y2
+	VMULPS    Y1, Y0, Y1
+	VBLENDVPS Y2, Y0, Y1, Y0
+	VMOVUPS   32(CX), Y1
+	VMOVUPS   32(DX), Y2
+	VMOVUPS   c00000000<>+0(SB), Y3
+	VCMPPS    $0x0e, Y3, Y1, Y3
+	VMULPS    Y2, Y1, Y2
+	VBLENDVPS Y3, Y1, Y2, Y1
+	VMOVUPS   64(CX), Y2
+	VMOVUPS   64(DX), Y3
+	VMOVUPS   c00000000<>+0(SB), Y4
+	VCMPPS    $0x0e, Y4, Y2, Y4
+	VMULPS    Y3, Y2, Y3
+	VBLENDVPS Y4, Y2, Y3, Y2
+	VMOVUPS   96(CX), Y3
+	VMOVUPS   96(DX), Y4
+	VMOVUPS   c00000000<>+0(SB), Y5
+	VCMPPS    $0x0e, Y5, Y3, Y5
+	VMULPS    Y4, Y3, Y4
+	VBLENDVPS Y5, Y3, Y4, Y3
+	VMOVUPS   Y0, (AX)
+	VMOVUPS   Y1, 32(AX)
+	VMOVUPS   Y2, 64(AX)
+	VMOVUPS   Y3, 96(AX)
+	ADDQ      $0x00000080, AX
+	ADDQ      $0x00000080, CX
+	ADDQ      $0x00000080, DX
+	SUBQ      $0x00000020, BX
+	JMP       prelu_many
+
+prelu_one:
+	CMPQ      BX, $0x00000008
+	JL        prelu_tail
+	VMOVUPS   (CX), Y0
+	VMOVUPS   (DX), Y1
+	VMOVUPS   c00000000<>+0(SB), Y2
+	VCMPPS    $0x0e, Y2, Y0, Y2
+	VMULPS    Y1, Y0, Y1
+	VBLENDVPS Y2, Y0, Y1, Y0
+	VMOVUPS   Y0, (AX)
+	ADDQ      $0x00000020, AX
+	ADDQ      $0x00000020, CX
+	ADDQ      $0x00000020, DX
+	SUBQ      $0x00000008, BX
+	JMP       prelu_one
+
+prelu_tail:
+	TESTQ      BX, BX
+	JE         prelu_done
+	LEAQ       tailmask<>+32(SB), SI
+	NEGQ       BX
+	VMOVUPS    (SI)(BX*4), Y0
+	VMASKMOVPS (CX), Y0, Y1
+	VMASKMOVPS (DX), Y0, Y2
+	VMOVUPS    c00000000<>+0(SB), Y3
+	VCMPPS     $0x0e, Y3, Y1, Y3
+	VMULPS     Y2, Y1, Y2
+	VBLENDVPS  Y3, Y1, Y2, Y1
+	VMASKMOVPS Y1, Y0, (AX)
+
+prelu_done:
+	VZEROUPPER
+	RET
+
+DATA c00000000<>+0(SB)/4, $0x00000000
+DATA c00000000<>+4(SB)/4, $0x00000000
+DATA c00000000<>+8(SB)/4, $0x00000000
+DATA c00000000<>+12(SB)/4, $0x00000000
+DATA c00000000<>+16(SB)/4, $0x00000000
+DATA c00000000<>+20(SB)/4, $0x00000000
+DATA c00000000<>+24(SB)/4, $0x00000000
+DATA c00000000<>+28(SB)/4, $0x00000000
+DATA c00000000<>+32(SB)/4, $0x00000000
+DATA c00000000<>+36(SB)/4, $0x00000000
+DATA c00000000<>+40(SB)/4, $0x00000000
+DATA c00000000<>+44(SB)/4, $0x00000000
+DATA c00000000<>+48(SB)/4, $0x00000000
+DATA c00000000<>+52(SB)/4, $0x00000000
+DATA c00000000<>+56(SB)/4, $0x00000000
+DATA c00000000<>+60(SB)/4, $0x00000000
+GLOBL c00000000<>(SB), RODATA|NOPTR, $64
+
 // func addScalarF32AVX2(dst *float32, a *float32, s float32, n int)
-// Requires: AVX, AVX2, SSE
+// Requires: AVX
 TEXT ·addScalarF32AVX2(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         a+8(FP), CX
 	MOVQ         n+24(FP), DX
-	MOVSS        s+16(FP), X0
-	VBROADCASTSS X0, Y0
+	VBROADCASTSS s+16(FP), Y0
 
 addScalar_many:
 	CMPQ    DX, $0x00000020
@@ -467,13 +563,12 @@ addScalar_done:
 	RET
 
 // func rsubScalarF32AVX2(dst *float32, a *float32, s float32, n int)
-// Requires: AVX, AVX2, SSE
+// Requires: AVX
 TEXT ·rsubScalarF32AVX2(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         a+8(FP), CX
 	MOVQ         n+24(FP), DX
-	MOVSS        s+16(FP), X0
-	VBROADCASTSS X0, Y0
+	VBROADCASTSS s+16(FP), Y0
 
 rsubScalar_many:
 	CMPQ    DX, $0x00000020
@@ -521,13 +616,12 @@ rsubScalar_done:
 	RET
 
 // func mulScalarF32AVX2(dst *float32, a *float32, s float32, n int)
-// Requires: AVX, AVX2, SSE
+// Requires: AVX
 TEXT ·mulScalarF32AVX2(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         a+8(FP), CX
 	MOVQ         n+24(FP), DX
-	MOVSS        s+16(FP), X0
-	VBROADCASTSS X0, Y0
+	VBROADCASTSS s+16(FP), Y0
 
 mulScalar_many:
 	CMPQ    DX, $0x00000020
@@ -575,13 +669,12 @@ mulScalar_done:
 	RET
 
 // func divScalarF32AVX2(dst *float32, a *float32, s float32, n int)
-// Requires: AVX, AVX2, SSE
+// Requires: AVX
 TEXT ·divScalarF32AVX2(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         a+8(FP), CX
 	MOVQ         n+24(FP), DX
-	MOVSS        s+16(FP), X0
-	VBROADCASTSS X0, Y0
+	VBROADCASTSS s+16(FP), Y0
 
 divScalar_many:
 	CMPQ    DX, $0x00000020
@@ -629,13 +722,12 @@ divScalar_done:
 	RET
 
 // func rdivScalarF32AVX2(dst *float32, a *float32, s float32, n int)
-// Requires: AVX, AVX2, SSE
+// Requires: AVX
 TEXT ·rdivScalarF32AVX2(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         a+8(FP), CX
 	MOVQ         n+24(FP), DX
-	MOVSS        s+16(FP), X0
-	VBROADCASTSS X0, Y0
+	VBROADCASTSS s+16(FP), Y0
 
 rdivScalar_many:
 	CMPQ    DX, $0x00000020
@@ -683,13 +775,12 @@ rdivScalar_done:
 	RET
 
 // func maximumScalarF32AVX2(dst *float32, a *float32, s float32, n int)
-// Requires: AVX, AVX2, SSE
+// Requires: AVX
 TEXT ·maximumScalarF32AVX2(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         a+8(FP), CX
 	MOVQ         n+24(FP), DX
-	MOVSS        s+16(FP), X0
-	VBROADCASTSS X0, Y0
+	VBROADCASTSS s+16(FP), Y0
 
 maximumScalar_many:
 	CMPQ      DX, $0x00000020
@@ -749,13 +840,12 @@ maximumScalar_done:
 	RET
 
 // func minimumScalarF32AVX2(dst *float32, a *float32, s float32, n int)
-// Requires: AVX, AVX2, SSE
+// Requires: AVX
 TEXT ·minimumScalarF32AVX2(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         a+8(FP), CX
 	MOVQ         n+24(FP), DX
-	MOVSS        s+16(FP), X0
-	VBROADCASTSS X0, Y0
+	VBROADCASTSS s+16(FP), Y0
 
 minimumScalar_many:
 	CMPQ      DX, $0x00000020
@@ -815,13 +905,12 @@ minimumScalar_done:
 	RET
 
 // func leakyReLUF32AVX2(dst *float32, a *float32, s float32, n int)
-// Requires: AVX, AVX2, SSE
+// Requires: AVX
 TEXT ·leakyReLUF32AVX2(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         a+8(FP), CX
 	MOVQ         n+24(FP), DX
-	MOVSS        s+16(FP), X0
-	VBROADCASTSS X0, Y0
+	VBROADCASTSS s+16(FP), Y0
 
 leakyReLU_many:
 	CMPQ      DX, $0x00000020
@@ -885,24 +974,6 @@ leakyReLU_tail:
 leakyReLU_done:
 	VZEROUPPER
 	RET
-
-DATA c00000000<>+0(SB)/4, $0x00000000
-DATA c00000000<>+4(SB)/4, $0x00000000
-DATA c00000000<>+8(SB)/4, $0x00000000
-DATA c00000000<>+12(SB)/4, $0x00000000
-DATA c00000000<>+16(SB)/4, $0x00000000
-DATA c00000000<>+20(SB)/4, $0x00000000
-DATA c00000000<>+24(SB)/4, $0x00000000
-DATA c00000000<>+28(SB)/4, $0x00000000
-DATA c00000000<>+32(SB)/4, $0x00000000
-DATA c00000000<>+36(SB)/4, $0x00000000
-DATA c00000000<>+40(SB)/4, $0x00000000
-DATA c00000000<>+44(SB)/4, $0x00000000
-DATA c00000000<>+48(SB)/4, $0x00000000
-DATA c00000000<>+52(SB)/4, $0x00000000
-DATA c00000000<>+56(SB)/4, $0x00000000
-DATA c00000000<>+60(SB)/4, $0x00000000
-GLOBL c00000000<>(SB), RODATA|NOPTR, $64
 
 // func negF32AVX2(dst *float32, x *float32, n int)
 // Requires: AVX
@@ -2347,6 +2418,316 @@ DATA c7f7fffff<>+52(SB)/4, $0x7f7fffff
 DATA c7f7fffff<>+56(SB)/4, $0x7f7fffff
 DATA c7f7fffff<>+60(SB)/4, $0x7f7fffff
 GLOBL c7f7fffff<>(SB), RODATA|NOPTR, $64
+
+// func expm1F32AVX2(dst *float32, x *float32, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·expm1F32AVX2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+
+expm1_many:
+	CMPQ         DX, $0x00000010
+	JL           expm1_one
+	VMOVUPS      (CX), Y0
+	VMOVUPS      c42b20000<>+0(SB), Y1
+	VMINPS       Y0, Y1, Y1
+	VMOVUPS      cc1f00000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y1
+	VMULPS       c3fb8aa3b<>+0(SB), Y1, Y2
+	VROUNDPS     $0x08, Y2, Y2
+	VMOVAPS      Y1, Y1
+	VFNMADD231PS c3f318000<>+0(SB), Y2, Y1
+	VFNMADD231PS cb95e8083<>+0(SB), Y2, Y1
+	VMOVUPS      c3950c270<>+0(SB), Y3
+	VFMADD213PS  c3ab6a492<>+0(SB), Y1, Y3
+	VFMADD213PS  c3c088854<>+0(SB), Y1, Y3
+	VFMADD213PS  c3d2aaa72<>+0(SB), Y1, Y3
+	VFMADD213PS  c3e2aaaab<>+0(SB), Y1, Y3
+	VFMADD213PS  c3f000000<>+0(SB), Y1, Y3
+	VMULPS       Y1, Y1, Y4
+	VFMADD213PS  Y1, Y4, Y3
+	VCVTPS2DQ    Y2, Y1
+	VPADDD       c0000007e<>+0(SB), Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VSUBPS       c3f000000<>+0(SB), Y1, Y2
+	VFMADD231PS  Y1, Y3, Y2
+	VADDPS       Y2, Y2, Y1
+	VMOVUPS      c00000000<>+0(SB), Y2
+	VCMPPS       $0x00, Y2, Y0, Y2
+	VBLENDVPS    Y2, Y0, Y1, Y0
+	VMOVUPS      32(CX), Y1
+	VMOVUPS      c42b20000<>+0(SB), Y2
+	VMINPS       Y1, Y2, Y2
+	VMOVUPS      cc1f00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y2
+	VMULPS       c3fb8aa3b<>+0(SB), Y2, Y3
+	VROUNDPS     $0x08, Y3, Y3
+	VMOVAPS      Y2, Y2
+	VFNMADD231PS c3f318000<>+0(SB), Y3, Y2
+	VFNMADD231PS cb95e8083<>+0(SB), Y3, Y2
+	VMOVUPS      c3950c270<>+0(SB), Y4
+	VFMADD213PS  c3ab6a492<>+0(SB), Y2, Y4
+	VFMADD213PS  c3c088854<>+0(SB), Y2, Y4
+	VFMADD213PS  c3d2aaa72<>+0(SB), Y2, Y4
+	VFMADD213PS  c3e2aaaab<>+0(SB), Y2, Y4
+	VFMADD213PS  c3f000000<>+0(SB), Y2, Y4
+	VMULPS       Y2, Y2, Y5
+	VFMADD213PS  Y2, Y5, Y4
+	VCVTPS2DQ    Y3, Y2
+	VPADDD       c0000007e<>+0(SB), Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VSUBPS       c3f000000<>+0(SB), Y2, Y3
+	VFMADD231PS  Y2, Y4, Y3
+	VADDPS       Y3, Y3, Y2
+	VMOVUPS      c00000000<>+0(SB), Y3
+	VCMPPS       $0x00, Y3, Y1, Y3
+	VBLENDVPS    Y3, Y1, Y2, Y1
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, CX
+	SUBQ         $0x00000010, DX
+	JMP          expm1_many
+
+expm1_one:
+	CMPQ         DX, $0x00000008
+	JL           expm1_tail
+	VMOVUPS      (CX), Y0
+	VMOVUPS      c42b20000<>+0(SB), Y1
+	VMINPS       Y0, Y1, Y1
+	VMOVUPS      cc1f00000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y1
+	VMULPS       c3fb8aa3b<>+0(SB), Y1, Y2
+	VROUNDPS     $0x08, Y2, Y2
+	VMOVAPS      Y1, Y1
+	VFNMADD231PS c3f318000<>+0(SB), Y2, Y1
+	VFNMADD231PS cb95e8083<>+0(SB), Y2, Y1
+	VMOVUPS      c3950c270<>+0(SB), Y3
+	VFMADD213PS  c3ab6a492<>+0(SB), Y1, Y3
+	VFMADD213PS  c3c088854<>+0(SB), Y1, Y3
+	VFMADD213PS  c3d2aaa72<>+0(SB), Y1, Y3
+	VFMADD213PS  c3e2aaaab<>+0(SB), Y1, Y3
+	VFMADD213PS  c3f000000<>+0(SB), Y1, Y3
+	VMULPS       Y1, Y1, Y4
+	VFMADD213PS  Y1, Y4, Y3
+	VCVTPS2DQ    Y2, Y1
+	VPADDD       c0000007e<>+0(SB), Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VSUBPS       c3f000000<>+0(SB), Y1, Y2
+	VFMADD231PS  Y1, Y3, Y2
+	VADDPS       Y2, Y2, Y1
+	VMOVUPS      c00000000<>+0(SB), Y2
+	VCMPPS       $0x00, Y2, Y0, Y2
+	VBLENDVPS    Y2, Y0, Y1, Y0
+	VMOVUPS      Y0, (AX)
+	ADDQ         $0x00000020, AX
+	ADDQ         $0x00000020, CX
+	SUBQ         $0x00000008, DX
+	JMP          expm1_one
+
+expm1_tail:
+	TESTQ        DX, DX
+	JE           expm1_done
+	LEAQ         tailmask<>+32(SB), BX
+	NEGQ         DX
+	VMOVUPS      (BX)(DX*4), Y0
+	VMASKMOVPS   (CX), Y0, Y1
+	VMOVUPS      c42b20000<>+0(SB), Y2
+	VMINPS       Y1, Y2, Y2
+	VMOVUPS      cc1f00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y2
+	VMULPS       c3fb8aa3b<>+0(SB), Y2, Y3
+	VROUNDPS     $0x08, Y3, Y3
+	VMOVAPS      Y2, Y2
+	VFNMADD231PS c3f318000<>+0(SB), Y3, Y2
+	VFNMADD231PS cb95e8083<>+0(SB), Y3, Y2
+	VMOVUPS      c3950c270<>+0(SB), Y4
+	VFMADD213PS  c3ab6a492<>+0(SB), Y2, Y4
+	VFMADD213PS  c3c088854<>+0(SB), Y2, Y4
+	VFMADD213PS  c3d2aaa72<>+0(SB), Y2, Y4
+	VFMADD213PS  c3e2aaaab<>+0(SB), Y2, Y4
+	VFMADD213PS  c3f000000<>+0(SB), Y2, Y4
+	VMULPS       Y2, Y2, Y5
+	VFMADD213PS  Y2, Y5, Y4
+	VCVTPS2DQ    Y3, Y2
+	VPADDD       c0000007e<>+0(SB), Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VSUBPS       c3f000000<>+0(SB), Y2, Y3
+	VFMADD231PS  Y2, Y4, Y3
+	VADDPS       Y3, Y3, Y2
+	VMOVUPS      c00000000<>+0(SB), Y3
+	VCMPPS       $0x00, Y3, Y1, Y3
+	VBLENDVPS    Y3, Y1, Y2, Y1
+	VMASKMOVPS   Y1, Y0, (AX)
+
+expm1_done:
+	VZEROUPPER
+	RET
+
+DATA cc1f00000<>+0(SB)/4, $0xc1f00000
+DATA cc1f00000<>+4(SB)/4, $0xc1f00000
+DATA cc1f00000<>+8(SB)/4, $0xc1f00000
+DATA cc1f00000<>+12(SB)/4, $0xc1f00000
+DATA cc1f00000<>+16(SB)/4, $0xc1f00000
+DATA cc1f00000<>+20(SB)/4, $0xc1f00000
+DATA cc1f00000<>+24(SB)/4, $0xc1f00000
+DATA cc1f00000<>+28(SB)/4, $0xc1f00000
+DATA cc1f00000<>+32(SB)/4, $0xc1f00000
+DATA cc1f00000<>+36(SB)/4, $0xc1f00000
+DATA cc1f00000<>+40(SB)/4, $0xc1f00000
+DATA cc1f00000<>+44(SB)/4, $0xc1f00000
+DATA cc1f00000<>+48(SB)/4, $0xc1f00000
+DATA cc1f00000<>+52(SB)/4, $0xc1f00000
+DATA cc1f00000<>+56(SB)/4, $0xc1f00000
+DATA cc1f00000<>+60(SB)/4, $0xc1f00000
+GLOBL cc1f00000<>(SB), RODATA|NOPTR, $64
+
+DATA c0000007e<>+0(SB)/4, $0x0000007e
+DATA c0000007e<>+4(SB)/4, $0x0000007e
+DATA c0000007e<>+8(SB)/4, $0x0000007e
+DATA c0000007e<>+12(SB)/4, $0x0000007e
+DATA c0000007e<>+16(SB)/4, $0x0000007e
+DATA c0000007e<>+20(SB)/4, $0x0000007e
+DATA c0000007e<>+24(SB)/4, $0x0000007e
+DATA c0000007e<>+28(SB)/4, $0x0000007e
+DATA c0000007e<>+32(SB)/4, $0x0000007e
+DATA c0000007e<>+36(SB)/4, $0x0000007e
+DATA c0000007e<>+40(SB)/4, $0x0000007e
+DATA c0000007e<>+44(SB)/4, $0x0000007e
+DATA c0000007e<>+48(SB)/4, $0x0000007e
+DATA c0000007e<>+52(SB)/4, $0x0000007e
+DATA c0000007e<>+56(SB)/4, $0x0000007e
+DATA c0000007e<>+60(SB)/4, $0x0000007e
+GLOBL c0000007e<>(SB), RODATA|NOPTR, $64
+
+// func log1pF32AVX2(dst *float32, x *float32, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·log1pF32AVX2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+
+log1p_one:
+	CMPQ         DX, $0x00000008
+	JL           log1p_tail
+	VMOVUPS      (CX), Y0
+	VADDPS       c3f800000<>+0(SB), Y0, Y1
+	VSUBPS       c3f800000<>+0(SB), Y1, Y2
+	VSUBPS       Y2, Y0, Y2
+	VDIVPS       Y1, Y2, Y2
+	VCMPPS       $0x01, c00800000<>+0(SB), Y1, Y3
+	VMULPS       c4b000000<>+0(SB), Y1, Y4
+	VBLENDVPS    Y3, Y4, Y1, Y4
+	VPSUBD       c3f3504f3<>+0(SB), Y4, Y4
+	VPAND        c007fffff<>+0(SB), Y4, Y5
+	VPADDD       c3f3504f3<>+0(SB), Y5, Y5
+	VPSRAD       $0x17, Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VMOVUPS      c41b80000<>+0(SB), Y6
+	VANDPS       Y3, Y6, Y3
+	VSUBPS       Y3, Y4, Y3
+	VSUBPS       c3f800000<>+0(SB), Y5, Y4
+	VMULPS       Y4, Y4, Y5
+	VMOVUPS      c3d8da197<>+0(SB), Y6
+	VFMADD213PS  cbdf174b6<>+0(SB), Y4, Y6
+	VFMADD213PS  c3df3282a<>+0(SB), Y4, Y6
+	VFMADD213PS  cbdfda19a<>+0(SB), Y4, Y6
+	VFMADD213PS  c3e119963<>+0(SB), Y4, Y6
+	VFMADD213PS  cbe2ab171<>+0(SB), Y4, Y6
+	VFMADD213PS  c3e4cd2a3<>+0(SB), Y4, Y6
+	VFMADD213PS  cbe7ffff7<>+0(SB), Y4, Y6
+	VFMADD213PS  c3eaaaaa3<>+0(SB), Y4, Y6
+	VMULPS       Y4, Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VFMADD231PS  cb95e8083<>+0(SB), Y3, Y6
+	VFNMADD231PS c3f000000<>+0(SB), Y5, Y6
+	VADDPS       Y4, Y6, Y4
+	VFMADD231PS  c3f318000<>+0(SB), Y3, Y4
+	VMOVUPS      c00000000<>+0(SB), Y3
+	VCMPPS       $0x00, Y3, Y1, Y5
+	VMOVUPS      cff800000<>+0(SB), Y6
+	VBLENDVPS    Y5, Y6, Y4, Y4
+	VCMPPS       $0x01, Y3, Y1, Y3
+	VMOVUPS      c7fc00000<>+0(SB), Y5
+	VBLENDVPS    Y3, Y5, Y4, Y3
+	VCMPPS       $0x06, c7f7fffff<>+0(SB), Y1, Y4
+	VBLENDVPS    Y4, Y1, Y3, Y3
+	VADDPS       Y2, Y3, Y2
+	VMOVUPS      c00000000<>+0(SB), Y4
+	VCMPPS       $0x0e, Y4, Y1, Y5
+	VBLENDVPS    Y5, Y2, Y3, Y2
+	VCMPPS       $0x0e, c7f7fffff<>+0(SB), Y1, Y3
+	VBLENDVPS    Y3, Y1, Y2, Y1
+	VCMPPS       $0x00, Y4, Y0, Y2
+	VBLENDVPS    Y2, Y0, Y1, Y0
+	VMOVUPS      Y0, (AX)
+	ADDQ         $0x00000020, AX
+	ADDQ         $0x00000020, CX
+	SUBQ         $0x00000008, DX
+	JMP          log1p_one
+
+log1p_tail:
+	TESTQ        DX, DX
+	JE           log1p_done
+	LEAQ         tailmask<>+32(SB), BX
+	NEGQ         DX
+	VMOVUPS      (BX)(DX*4), Y0
+	VMASKMOVPS   (CX), Y0, Y1
+	VADDPS       c3f800000<>+0(SB), Y1, Y2
+	VSUBPS       c3f800000<>+0(SB), Y2, Y3
+	VSUBPS       Y3, Y1, Y3
+	VDIVPS       Y2, Y3, Y3
+	VCMPPS       $0x01, c00800000<>+0(SB), Y2, Y4
+	VMULPS       c4b000000<>+0(SB), Y2, Y5
+	VBLENDVPS    Y4, Y5, Y2, Y5
+	VPSUBD       c3f3504f3<>+0(SB), Y5, Y5
+	VPAND        c007fffff<>+0(SB), Y5, Y6
+	VPADDD       c3f3504f3<>+0(SB), Y6, Y6
+	VPSRAD       $0x17, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMOVUPS      c41b80000<>+0(SB), Y7
+	VANDPS       Y4, Y7, Y4
+	VSUBPS       Y4, Y5, Y4
+	VSUBPS       c3f800000<>+0(SB), Y6, Y5
+	VMULPS       Y5, Y5, Y6
+	VMOVUPS      c3d8da197<>+0(SB), Y7
+	VFMADD213PS  cbdf174b6<>+0(SB), Y5, Y7
+	VFMADD213PS  c3df3282a<>+0(SB), Y5, Y7
+	VFMADD213PS  cbdfda19a<>+0(SB), Y5, Y7
+	VFMADD213PS  c3e119963<>+0(SB), Y5, Y7
+	VFMADD213PS  cbe2ab171<>+0(SB), Y5, Y7
+	VFMADD213PS  c3e4cd2a3<>+0(SB), Y5, Y7
+	VFMADD213PS  cbe7ffff7<>+0(SB), Y5, Y7
+	VFMADD213PS  c3eaaaaa3<>+0(SB), Y5, Y7
+	VMULPS       Y5, Y7, Y7
+	VMULPS       Y6, Y7, Y7
+	VFMADD231PS  cb95e8083<>+0(SB), Y4, Y7
+	VFNMADD231PS c3f000000<>+0(SB), Y6, Y7
+	VADDPS       Y5, Y7, Y5
+	VFMADD231PS  c3f318000<>+0(SB), Y4, Y5
+	VMOVUPS      c00000000<>+0(SB), Y4
+	VCMPPS       $0x00, Y4, Y2, Y6
+	VMOVUPS      cff800000<>+0(SB), Y7
+	VBLENDVPS    Y6, Y7, Y5, Y5
+	VCMPPS       $0x01, Y4, Y2, Y4
+	VMOVUPS      c7fc00000<>+0(SB), Y6
+	VBLENDVPS    Y4, Y6, Y5, Y4
+	VCMPPS       $0x06, c7f7fffff<>+0(SB), Y2, Y5
+	VBLENDVPS    Y5, Y2, Y4, Y4
+	VADDPS       Y3, Y4, Y3
+	VMOVUPS      c00000000<>+0(SB), Y5
+	VCMPPS       $0x0e, Y5, Y2, Y6
+	VBLENDVPS    Y6, Y3, Y4, Y3
+	VCMPPS       $0x0e, c7f7fffff<>+0(SB), Y2, Y4
+	VBLENDVPS    Y4, Y2, Y3, Y2
+	VCMPPS       $0x00, Y5, Y1, Y3
+	VBLENDVPS    Y3, Y1, Y2, Y1
+	VMASKMOVPS   Y1, Y0, (AX)
+
+log1p_done:
+	VZEROUPPER
+	RET
 
 // func tanhF32AVX2(dst *float32, x *float32, n int)
 // Requires: AVX, AVX2, FMA3
@@ -4480,16 +4861,96 @@ mulAdd_done:
 	VZEROUPPER
 	RET
 
+// func whereF32AVX2(dst *float32, c *float32, a *float32, b *float32, n int)
+// Requires: AVX
+TEXT ·whereF32AVX2(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ c+8(FP), CX
+	MOVQ a+16(FP), DX
+	MOVQ b+24(FP), BX
+	MOVQ n+32(FP), SI
+
+where_many:
+	CMPQ      SI, $0x00000020
+	JL        where_one
+	VMOVUPS   (CX), Y0
+	VMOVUPS   (DX), Y1
+	VMOVUPS   (BX), Y2
+	VMOVUPS   c00000000<>+0(SB), Y3
+	VCMPPS    $0x04, Y3, Y0, Y0
+	VBLENDVPS Y0, Y1, Y2, Y0
+	VMOVUPS   32(CX), Y1
+	VMOVUPS   32(DX), Y2
+	VMOVUPS   32(BX), Y3
+	VMOVUPS   c00000000<>+0(SB), Y4
+	VCMPPS    $0x04, Y4, Y1, Y1
+	VBLENDVPS Y1, Y2, Y3, Y1
+	VMOVUPS   64(CX), Y2
+	VMOVUPS   64(DX), Y3
+	VMOVUPS   64(BX), Y4
+	VMOVUPS   c00000000<>+0(SB), Y5
+	VCMPPS    $0x04, Y5, Y2, Y2
+	VBLENDVPS Y2, Y3, Y4, Y2
+	VMOVUPS   96(CX), Y3
+	VMOVUPS   96(DX), Y4
+	VMOVUPS   96(BX), Y5
+	VMOVUPS   c00000000<>+0(SB), Y6
+	VCMPPS    $0x04, Y6, Y3, Y3
+	VBLENDVPS Y3, Y4, Y5, Y3
+	VMOVUPS   Y0, (AX)
+	VMOVUPS   Y1, 32(AX)
+	VMOVUPS   Y2, 64(AX)
+	VMOVUPS   Y3, 96(AX)
+	ADDQ      $0x00000080, AX
+	ADDQ      $0x00000080, CX
+	ADDQ      $0x00000080, DX
+	ADDQ      $0x00000080, BX
+	SUBQ      $0x00000020, SI
+	JMP       where_many
+
+where_one:
+	CMPQ      SI, $0x00000008
+	JL        where_tail
+	VMOVUPS   (CX), Y0
+	VMOVUPS   (DX), Y1
+	VMOVUPS   (BX), Y2
+	VMOVUPS   c00000000<>+0(SB), Y3
+	VCMPPS    $0x04, Y3, Y0, Y0
+	VBLENDVPS Y0, Y1, Y2, Y0
+	VMOVUPS   Y0, (AX)
+	ADDQ      $0x00000020, AX
+	ADDQ      $0x00000020, CX
+	ADDQ      $0x00000020, DX
+	ADDQ      $0x00000020, BX
+	SUBQ      $0x00000008, SI
+	JMP       where_one
+
+where_tail:
+	TESTQ      SI, SI
+	JE         where_done
+	LEAQ       tailmask<>+32(SB), DI
+	NEGQ       SI
+	VMOVUPS    (DI)(SI*4), Y0
+	VMASKMOVPS (CX), Y0, Y1
+	VMASKMOVPS (DX), Y0, Y2
+	VMASKMOVPS (BX), Y0, Y3
+	VMOVUPS    c00000000<>+0(SB), Y4
+	VCMPPS     $0x04, Y4, Y1, Y1
+	VBLENDVPS  Y1, Y2, Y3, Y1
+	VMASKMOVPS Y1, Y0, (AX)
+
+where_done:
+	VZEROUPPER
+	RET
+
 // func affineF32AVX2(dst *float32, x *float32, scale float32, shift float32, n int)
-// Requires: AVX, AVX2, FMA3, SSE
+// Requires: AVX, FMA3
 TEXT ·affineF32AVX2(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), CX
 	MOVQ         n+24(FP), DX
-	MOVSS        scale+16(FP), X0
-	VBROADCASTSS X0, Y0
-	MOVSS        shift+20(FP), X1
-	VBROADCASTSS X1, Y1
+	VBROADCASTSS scale+16(FP), Y0
+	VBROADCASTSS shift+20(FP), Y1
 
 affine_many:
 	CMPQ        DX, $0x00000020
@@ -4537,17 +4998,14 @@ affine_done:
 	RET
 
 // func centerF32AVX2(dst *float32, x *float32, mean float32, scale float32, shift float32, n int)
-// Requires: AVX, AVX2, FMA3, SSE
+// Requires: AVX, FMA3
 TEXT ·centerF32AVX2(SB), NOSPLIT, $0-40
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), CX
 	MOVQ         n+32(FP), DX
-	MOVSS        mean+16(FP), X0
-	VBROADCASTSS X0, Y0
-	MOVSS        scale+20(FP), X1
-	VBROADCASTSS X1, Y1
-	MOVSS        shift+24(FP), X2
-	VBROADCASTSS X2, Y2
+	VBROADCASTSS mean+16(FP), Y0
+	VBROADCASTSS scale+20(FP), Y1
+	VBROADCASTSS shift+24(FP), Y2
 
 center_many:
 	CMPQ        DX, $0x00000020
@@ -4601,17 +5059,15 @@ center_done:
 	RET
 
 // func normRowF32AVX2(dst *float32, x *float32, weight *float32, bias *float32, mean float32, scale float32, n int)
-// Requires: AVX, AVX2, FMA3, SSE
+// Requires: AVX, FMA3
 TEXT ·normRowF32AVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), CX
 	MOVQ         weight+16(FP), DX
 	MOVQ         bias+24(FP), BX
 	MOVQ         n+40(FP), SI
-	MOVSS        mean+32(FP), X0
-	VBROADCASTSS X0, Y0
-	MOVSS        scale+36(FP), X1
-	VBROADCASTSS X1, Y1
+	VBROADCASTSS mean+32(FP), Y0
+	VBROADCASTSS scale+36(FP), Y1
 
 normRow_many:
 	CMPQ        SI, $0x00000010
@@ -5062,14 +5518,92 @@ minimum_done:
 	VZEROUPPER
 	RET
 
+// func preluF32AVX512(dst *float32, a *float32, b *float32, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·preluF32AVX512(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), BX
+
+prelu_many:
+	CMPQ      BX, $0x00000040
+	JL        prelu_one
+	VMOVUPS   (CX), Z0
+	VMOVUPS   (DX), Z1
+	VMOVUPS   c00000000<>+0(SB), Z2
+	VCMPPS    $0x0e, Z2, Z0, K1
+	VMULPS    Z1, Z0, Z1
+	VBLENDMPS Z0, Z1, K1, Z3
+	VMOVUPS   64(CX), Z0
+	VMOVUPS   64(DX), Z1
+	VMOVUPS   c00000000<>+0(SB), Z2
+	VCMPPS    $0x0e, Z2, Z0, K1
+	VMULPS    Z1, Z0, Z1
+	VBLENDMPS Z0, Z1, K1, Z4
+	VMOVUPS   128(CX), Z0
+	VMOVUPS   128(DX), Z1
+	VMOVUPS   c00000000<>+0(SB), Z2
+	VCMPPS    $0x0e, Z2, Z0, K1
+	VMULPS    Z1, Z0, Z1
+	VBLENDMPS Z0, Z1, K1, Z5
+	VMOVUPS   192(CX), Z0
+	VMOVUPS   192(DX), Z1
+	VMOVUPS   c00000000<>+0(SB), Z2
+	VCMPPS    $0x0e, Z2, Z0, K1
+	VMULPS    Z1, Z0, Z1
+	VBLENDMPS Z0, Z1, K1, Z6
+	VMOVUPS   Z3, (AX)
+	VMOVUPS   Z4, 64(AX)
+	VMOVUPS   Z5, 128(AX)
+	VMOVUPS   Z6, 192(AX)
+	ADDQ      $0x00000100, AX
+	ADDQ      $0x00000100, CX
+	ADDQ      $0x00000100, DX
+	SUBQ      $0x00000040, BX
+	JMP       prelu_many
+
+prelu_one:
+	CMPQ      BX, $0x00000010
+	JL        prelu_tail
+	VMOVUPS   (CX), Z0
+	VMOVUPS   (DX), Z1
+	VMOVUPS   c00000000<>+0(SB), Z2
+	VCMPPS    $0x0e, Z2, Z0, K1
+	VMULPS    Z1, Z0, Z1
+	VBLENDMPS Z0, Z1, K1, Z7
+	VMOVUPS   Z7, (AX)
+	ADDQ      $0x00000040, AX
+	ADDQ      $0x00000040, CX
+	ADDQ      $0x00000040, DX
+	SUBQ      $0x00000010, BX
+	JMP       prelu_one
+
+prelu_tail:
+	TESTQ     BX, BX
+	JE        prelu_done
+	MOVQ      $-1, SI
+	BZHIQ     BX, SI, SI
+	KMOVQ     SI, K1
+	VMOVUPS.Z (CX), K1, Z0
+	VMOVUPS.Z (DX), K1, Z1
+	VMOVUPS   c00000000<>+0(SB), Z2
+	VCMPPS    $0x0e, Z2, Z0, K2
+	VMULPS    Z1, Z0, Z1
+	VBLENDMPS Z0, Z1, K2, Z8
+	VMOVUPS   Z8, K1, (AX)
+
+prelu_done:
+	VZEROUPPER
+	RET
+
 // func addScalarF32AVX512(dst *float32, a *float32, s float32, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·addScalarF32AVX512(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         a+8(FP), CX
 	MOVQ         n+24(FP), DX
-	MOVSS        s+16(FP), X0
-	VBROADCASTSS X0, Z0
+	VBROADCASTSS s+16(FP), Z0
 
 addScalar_many:
 	CMPQ    DX, $0x00000040
@@ -5117,13 +5651,12 @@ addScalar_done:
 	RET
 
 // func rsubScalarF32AVX512(dst *float32, a *float32, s float32, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·rsubScalarF32AVX512(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         a+8(FP), CX
 	MOVQ         n+24(FP), DX
-	MOVSS        s+16(FP), X0
-	VBROADCASTSS X0, Z0
+	VBROADCASTSS s+16(FP), Z0
 
 rsubScalar_many:
 	CMPQ    DX, $0x00000040
@@ -5171,13 +5704,12 @@ rsubScalar_done:
 	RET
 
 // func mulScalarF32AVX512(dst *float32, a *float32, s float32, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·mulScalarF32AVX512(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         a+8(FP), CX
 	MOVQ         n+24(FP), DX
-	MOVSS        s+16(FP), X0
-	VBROADCASTSS X0, Z0
+	VBROADCASTSS s+16(FP), Z0
 
 mulScalar_many:
 	CMPQ    DX, $0x00000040
@@ -5225,13 +5757,12 @@ mulScalar_done:
 	RET
 
 // func divScalarF32AVX512(dst *float32, a *float32, s float32, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·divScalarF32AVX512(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         a+8(FP), CX
 	MOVQ         n+24(FP), DX
-	MOVSS        s+16(FP), X0
-	VBROADCASTSS X0, Z0
+	VBROADCASTSS s+16(FP), Z0
 
 divScalar_many:
 	CMPQ    DX, $0x00000040
@@ -5279,13 +5810,12 @@ divScalar_done:
 	RET
 
 // func rdivScalarF32AVX512(dst *float32, a *float32, s float32, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·rdivScalarF32AVX512(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         a+8(FP), CX
 	MOVQ         n+24(FP), DX
-	MOVSS        s+16(FP), X0
-	VBROADCASTSS X0, Z0
+	VBROADCASTSS s+16(FP), Z0
 
 rdivScalar_many:
 	CMPQ    DX, $0x00000040
@@ -5333,37 +5863,36 @@ rdivScalar_done:
 	RET
 
 // func maximumScalarF32AVX512(dst *float32, a *float32, s float32, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·maximumScalarF32AVX512(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         a+8(FP), CX
 	MOVQ         n+24(FP), DX
-	MOVSS        s+16(FP), X0
-	VBROADCASTSS X0, Z0
+	VBROADCASTSS s+16(FP), Z0
 
 maximumScalar_many:
 	CMPQ      DX, $0x00000040
 	JL        maximumScalar_one
-	VMOVUPS   (CX), Z7
-	VCMPPS    $0x03, Z7, Z7, K1
-	VMAXPS    Z0, Z7, Z8
-	VBLENDMPS Z7, Z8, K1, Z1
-	VMOVUPS   64(CX), Z7
-	VCMPPS    $0x03, Z7, Z7, K1
-	VMAXPS    Z0, Z7, Z8
-	VBLENDMPS Z7, Z8, K1, Z2
-	VMOVUPS   128(CX), Z7
-	VCMPPS    $0x03, Z7, Z7, K1
-	VMAXPS    Z0, Z7, Z8
-	VBLENDMPS Z7, Z8, K1, Z3
-	VMOVUPS   192(CX), Z7
-	VCMPPS    $0x03, Z7, Z7, K1
-	VMAXPS    Z0, Z7, Z8
-	VBLENDMPS Z7, Z8, K1, Z4
-	VMOVUPS   Z1, (AX)
-	VMOVUPS   Z2, 64(AX)
-	VMOVUPS   Z3, 128(AX)
-	VMOVUPS   Z4, 192(AX)
+	VMOVUPS   (CX), Z1
+	VCMPPS    $0x03, Z1, Z1, K1
+	VMAXPS    Z0, Z1, Z2
+	VBLENDMPS Z1, Z2, K1, Z3
+	VMOVUPS   64(CX), Z1
+	VCMPPS    $0x03, Z1, Z1, K1
+	VMAXPS    Z0, Z1, Z2
+	VBLENDMPS Z1, Z2, K1, Z4
+	VMOVUPS   128(CX), Z1
+	VCMPPS    $0x03, Z1, Z1, K1
+	VMAXPS    Z0, Z1, Z2
+	VBLENDMPS Z1, Z2, K1, Z5
+	VMOVUPS   192(CX), Z1
+	VCMPPS    $0x03, Z1, Z1, K1
+	VMAXPS    Z0, Z1, Z2
+	VBLENDMPS Z1, Z2, K1, Z6
+	VMOVUPS   Z3, (AX)
+	VMOVUPS   Z4, 64(AX)
+	VMOVUPS   Z5, 128(AX)
+	VMOVUPS   Z6, 192(AX)
 	ADDQ      $0x00000100, AX
 	ADDQ      $0x00000100, CX
 	SUBQ      $0x00000040, DX
@@ -5375,8 +5904,8 @@ maximumScalar_one:
 	VMOVUPS   (CX), Z1
 	VCMPPS    $0x03, Z1, Z1, K1
 	VMAXPS    Z0, Z1, Z2
-	VBLENDMPS Z1, Z2, K1, Z5
-	VMOVUPS   Z5, (AX)
+	VBLENDMPS Z1, Z2, K1, Z7
+	VMOVUPS   Z7, (AX)
 	ADDQ      $0x00000040, AX
 	ADDQ      $0x00000040, CX
 	SUBQ      $0x00000010, DX
@@ -5391,45 +5920,44 @@ maximumScalar_tail:
 	VMOVUPS.Z (CX), K1, Z1
 	VCMPPS    $0x03, Z1, Z1, K2
 	VMAXPS    Z0, Z1, Z0
-	VBLENDMPS Z1, Z0, K2, Z6
-	VMOVUPS   Z6, K1, (AX)
+	VBLENDMPS Z1, Z0, K2, Z8
+	VMOVUPS   Z8, K1, (AX)
 
 maximumScalar_done:
 	VZEROUPPER
 	RET
 
 // func minimumScalarF32AVX512(dst *float32, a *float32, s float32, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·minimumScalarF32AVX512(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         a+8(FP), CX
 	MOVQ         n+24(FP), DX
-	MOVSS        s+16(FP), X0
-	VBROADCASTSS X0, Z0
+	VBROADCASTSS s+16(FP), Z0
 
 minimumScalar_many:
 	CMPQ      DX, $0x00000040
 	JL        minimumScalar_one
-	VMOVUPS   (CX), Z7
-	VCMPPS    $0x03, Z7, Z7, K1
-	VMINPS    Z0, Z7, Z8
-	VBLENDMPS Z7, Z8, K1, Z1
-	VMOVUPS   64(CX), Z7
-	VCMPPS    $0x03, Z7, Z7, K1
-	VMINPS    Z0, Z7, Z8
-	VBLENDMPS Z7, Z8, K1, Z2
-	VMOVUPS   128(CX), Z7
-	VCMPPS    $0x03, Z7, Z7, K1
-	VMINPS    Z0, Z7, Z8
-	VBLENDMPS Z7, Z8, K1, Z3
-	VMOVUPS   192(CX), Z7
-	VCMPPS    $0x03, Z7, Z7, K1
-	VMINPS    Z0, Z7, Z8
-	VBLENDMPS Z7, Z8, K1, Z4
-	VMOVUPS   Z1, (AX)
-	VMOVUPS   Z2, 64(AX)
-	VMOVUPS   Z3, 128(AX)
-	VMOVUPS   Z4, 192(AX)
+	VMOVUPS   (CX), Z1
+	VCMPPS    $0x03, Z1, Z1, K1
+	VMINPS    Z0, Z1, Z2
+	VBLENDMPS Z1, Z2, K1, Z3
+	VMOVUPS   64(CX), Z1
+	VCMPPS    $0x03, Z1, Z1, K1
+	VMINPS    Z0, Z1, Z2
+	VBLENDMPS Z1, Z2, K1, Z4
+	VMOVUPS   128(CX), Z1
+	VCMPPS    $0x03, Z1, Z1, K1
+	VMINPS    Z0, Z1, Z2
+	VBLENDMPS Z1, Z2, K1, Z5
+	VMOVUPS   192(CX), Z1
+	VCMPPS    $0x03, Z1, Z1, K1
+	VMINPS    Z0, Z1, Z2
+	VBLENDMPS Z1, Z2, K1, Z6
+	VMOVUPS   Z3, (AX)
+	VMOVUPS   Z4, 64(AX)
+	VMOVUPS   Z5, 128(AX)
+	VMOVUPS   Z6, 192(AX)
 	ADDQ      $0x00000100, AX
 	ADDQ      $0x00000100, CX
 	SUBQ      $0x00000040, DX
@@ -5441,8 +5969,8 @@ minimumScalar_one:
 	VMOVUPS   (CX), Z1
 	VCMPPS    $0x03, Z1, Z1, K1
 	VMINPS    Z0, Z1, Z2
-	VBLENDMPS Z1, Z2, K1, Z5
-	VMOVUPS   Z5, (AX)
+	VBLENDMPS Z1, Z2, K1, Z7
+	VMOVUPS   Z7, (AX)
 	ADDQ      $0x00000040, AX
 	ADDQ      $0x00000040, CX
 	SUBQ      $0x00000010, DX
@@ -5457,49 +5985,48 @@ minimumScalar_tail:
 	VMOVUPS.Z (CX), K1, Z1
 	VCMPPS    $0x03, Z1, Z1, K2
 	VMINPS    Z0, Z1, Z0
-	VBLENDMPS Z1, Z0, K2, Z6
-	VMOVUPS   Z6, K1, (AX)
+	VBLENDMPS Z1, Z0, K2, Z8
+	VMOVUPS   Z8, K1, (AX)
 
 minimumScalar_done:
 	VZEROUPPER
 	RET
 
 // func leakyReLUF32AVX512(dst *float32, a *float32, s float32, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·leakyReLUF32AVX512(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         a+8(FP), CX
 	MOVQ         n+24(FP), DX
-	MOVSS        s+16(FP), X0
-	VBROADCASTSS X0, Z0
+	VBROADCASTSS s+16(FP), Z0
 
 leakyReLU_many:
 	CMPQ      DX, $0x00000040
 	JL        leakyReLU_one
-	VMOVUPS   (CX), Z7
-	VMOVUPS   c00000000<>+0(SB), Z8
-	VCMPPS    $0x0e, Z8, Z7, K1
-	VMULPS    Z0, Z7, Z8
-	VBLENDMPS Z7, Z8, K1, Z1
-	VMOVUPS   64(CX), Z7
-	VMOVUPS   c00000000<>+0(SB), Z8
-	VCMPPS    $0x0e, Z8, Z7, K1
-	VMULPS    Z0, Z7, Z8
-	VBLENDMPS Z7, Z8, K1, Z2
-	VMOVUPS   128(CX), Z7
-	VMOVUPS   c00000000<>+0(SB), Z8
-	VCMPPS    $0x0e, Z8, Z7, K1
-	VMULPS    Z0, Z7, Z8
-	VBLENDMPS Z7, Z8, K1, Z3
-	VMOVUPS   192(CX), Z7
-	VMOVUPS   c00000000<>+0(SB), Z8
-	VCMPPS    $0x0e, Z8, Z7, K1
-	VMULPS    Z0, Z7, Z8
-	VBLENDMPS Z7, Z8, K1, Z4
-	VMOVUPS   Z1, (AX)
-	VMOVUPS   Z2, 64(AX)
-	VMOVUPS   Z3, 128(AX)
-	VMOVUPS   Z4, 192(AX)
+	VMOVUPS   (CX), Z1
+	VMOVUPS   c00000000<>+0(SB), Z2
+	VCMPPS    $0x0e, Z2, Z1, K1
+	VMULPS    Z0, Z1, Z2
+	VBLENDMPS Z1, Z2, K1, Z3
+	VMOVUPS   64(CX), Z1
+	VMOVUPS   c00000000<>+0(SB), Z2
+	VCMPPS    $0x0e, Z2, Z1, K1
+	VMULPS    Z0, Z1, Z2
+	VBLENDMPS Z1, Z2, K1, Z4
+	VMOVUPS   128(CX), Z1
+	VMOVUPS   c00000000<>+0(SB), Z2
+	VCMPPS    $0x0e, Z2, Z1, K1
+	VMULPS    Z0, Z1, Z2
+	VBLENDMPS Z1, Z2, K1, Z5
+	VMOVUPS   192(CX), Z1
+	VMOVUPS   c00000000<>+0(SB), Z2
+	VCMPPS    $0x0e, Z2, Z1, K1
+	VMULPS    Z0, Z1, Z2
+	VBLENDMPS Z1, Z2, K1, Z6
+	VMOVUPS   Z3, (AX)
+	VMOVUPS   Z4, 64(AX)
+	VMOVUPS   Z5, 128(AX)
+	VMOVUPS   Z6, 192(AX)
 	ADDQ      $0x00000100, AX
 	ADDQ      $0x00000100, CX
 	SUBQ      $0x00000040, DX
@@ -5512,8 +6039,8 @@ leakyReLU_one:
 	VMOVUPS   c00000000<>+0(SB), Z2
 	VCMPPS    $0x0e, Z2, Z1, K1
 	VMULPS    Z0, Z1, Z2
-	VBLENDMPS Z1, Z2, K1, Z5
-	VMOVUPS   Z5, (AX)
+	VBLENDMPS Z1, Z2, K1, Z7
+	VMOVUPS   Z7, (AX)
 	ADDQ      $0x00000040, AX
 	ADDQ      $0x00000040, CX
 	SUBQ      $0x00000010, DX
@@ -5529,8 +6056,8 @@ leakyReLU_tail:
 	VMOVUPS   c00000000<>+0(SB), Z2
 	VCMPPS    $0x0e, Z2, Z1, K2
 	VMULPS    Z0, Z1, Z0
-	VBLENDMPS Z1, Z0, K2, Z6
-	VMOVUPS   Z6, K1, (AX)
+	VBLENDMPS Z1, Z0, K2, Z8
+	VMOVUPS   Z8, K1, (AX)
 
 leakyReLU_done:
 	VZEROUPPER
@@ -6369,6 +6896,280 @@ log_tail:
 	VMOVUPS      Z17, K1, (AX)
 
 log_done:
+	VZEROUPPER
+	RET
+
+// func expm1F32AVX512(dst *float32, x *float32, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·expm1F32AVX512(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+
+expm1_many:
+	CMPQ         DX, $0x00000020
+	JL           expm1_one
+	VMOVUPS      (CX), Z0
+	VMOVUPS      c42b20000<>+0(SB), Z1
+	VMINPS       Z0, Z1, Z1
+	VMOVUPS      cc1f00000<>+0(SB), Z6
+	VMAXPS       Z1, Z6, Z1
+	VMULPS       c3fb8aa3b<>+0(SB), Z1, Z6
+	VRNDSCALEPS  $0x08, Z6, Z6
+	VMOVAPS      Z1, Z1
+	VFNMADD231PS c3f318000<>+0(SB), Z6, Z1
+	VFNMADD231PS cb95e8083<>+0(SB), Z6, Z1
+	VMOVUPS      c3950c270<>+0(SB), Z7
+	VFMADD213PS  c3ab6a492<>+0(SB), Z1, Z7
+	VFMADD213PS  c3c088854<>+0(SB), Z1, Z7
+	VFMADD213PS  c3d2aaa72<>+0(SB), Z1, Z7
+	VFMADD213PS  c3e2aaaab<>+0(SB), Z1, Z7
+	VFMADD213PS  c3f000000<>+0(SB), Z1, Z7
+	VMULPS       Z1, Z1, Z8
+	VFMADD213PS  Z1, Z8, Z7
+	VCVTPS2DQ    Z6, Z1
+	VPADDD       c0000007e<>+0(SB), Z1, Z1
+	VPSLLD       $0x17, Z1, Z1
+	VSUBPS       c3f000000<>+0(SB), Z1, Z6
+	VFMADD231PS  Z1, Z7, Z6
+	VADDPS       Z6, Z6, Z1
+	VMOVUPS      c00000000<>+0(SB), Z6
+	VCMPPS       $0x00, Z6, Z0, K1
+	VBLENDMPS    Z0, Z1, K1, Z2
+	VMOVUPS      64(CX), Z0
+	VMOVUPS      c42b20000<>+0(SB), Z1
+	VMINPS       Z0, Z1, Z1
+	VMOVUPS      cc1f00000<>+0(SB), Z6
+	VMAXPS       Z1, Z6, Z1
+	VMULPS       c3fb8aa3b<>+0(SB), Z1, Z6
+	VRNDSCALEPS  $0x08, Z6, Z6
+	VMOVAPS      Z1, Z1
+	VFNMADD231PS c3f318000<>+0(SB), Z6, Z1
+	VFNMADD231PS cb95e8083<>+0(SB), Z6, Z1
+	VMOVUPS      c3950c270<>+0(SB), Z7
+	VFMADD213PS  c3ab6a492<>+0(SB), Z1, Z7
+	VFMADD213PS  c3c088854<>+0(SB), Z1, Z7
+	VFMADD213PS  c3d2aaa72<>+0(SB), Z1, Z7
+	VFMADD213PS  c3e2aaaab<>+0(SB), Z1, Z7
+	VFMADD213PS  c3f000000<>+0(SB), Z1, Z7
+	VMULPS       Z1, Z1, Z8
+	VFMADD213PS  Z1, Z8, Z7
+	VCVTPS2DQ    Z6, Z1
+	VPADDD       c0000007e<>+0(SB), Z1, Z1
+	VPSLLD       $0x17, Z1, Z1
+	VSUBPS       c3f000000<>+0(SB), Z1, Z6
+	VFMADD231PS  Z1, Z7, Z6
+	VADDPS       Z6, Z6, Z1
+	VMOVUPS      c00000000<>+0(SB), Z6
+	VCMPPS       $0x00, Z6, Z0, K1
+	VBLENDMPS    Z0, Z1, K1, Z3
+	VMOVUPS      Z2, (AX)
+	VMOVUPS      Z3, 64(AX)
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000080, CX
+	SUBQ         $0x00000020, DX
+	JMP          expm1_many
+
+expm1_one:
+	CMPQ         DX, $0x00000010
+	JL           expm1_tail
+	VMOVUPS      (CX), Z0
+	VMOVUPS      c42b20000<>+0(SB), Z1
+	VMINPS       Z0, Z1, Z1
+	VMOVUPS      cc1f00000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z1
+	VMULPS       c3fb8aa3b<>+0(SB), Z1, Z2
+	VRNDSCALEPS  $0x08, Z2, Z2
+	VMOVAPS      Z1, Z1
+	VFNMADD231PS c3f318000<>+0(SB), Z2, Z1
+	VFNMADD231PS cb95e8083<>+0(SB), Z2, Z1
+	VMOVUPS      c3950c270<>+0(SB), Z3
+	VFMADD213PS  c3ab6a492<>+0(SB), Z1, Z3
+	VFMADD213PS  c3c088854<>+0(SB), Z1, Z3
+	VFMADD213PS  c3d2aaa72<>+0(SB), Z1, Z3
+	VFMADD213PS  c3e2aaaab<>+0(SB), Z1, Z3
+	VFMADD213PS  c3f000000<>+0(SB), Z1, Z3
+	VMULPS       Z1, Z1, Z6
+	VFMADD213PS  Z1, Z6, Z3
+	VCVTPS2DQ    Z2, Z1
+	VPADDD       c0000007e<>+0(SB), Z1, Z1
+	VPSLLD       $0x17, Z1, Z1
+	VSUBPS       c3f000000<>+0(SB), Z1, Z2
+	VFMADD231PS  Z1, Z3, Z2
+	VADDPS       Z2, Z2, Z1
+	VMOVUPS      c00000000<>+0(SB), Z2
+	VCMPPS       $0x00, Z2, Z0, K1
+	VBLENDMPS    Z0, Z1, K1, Z4
+	VMOVUPS      Z4, (AX)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, CX
+	SUBQ         $0x00000010, DX
+	JMP          expm1_one
+
+expm1_tail:
+	TESTQ        DX, DX
+	JE           expm1_done
+	MOVQ         $-1, BX
+	BZHIQ        DX, BX, BX
+	KMOVQ        BX, K1
+	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      c42b20000<>+0(SB), Z1
+	VMINPS       Z0, Z1, Z1
+	VMOVUPS      cc1f00000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z1
+	VMULPS       c3fb8aa3b<>+0(SB), Z1, Z2
+	VRNDSCALEPS  $0x08, Z2, Z2
+	VMOVAPS      Z1, Z1
+	VFNMADD231PS c3f318000<>+0(SB), Z2, Z1
+	VFNMADD231PS cb95e8083<>+0(SB), Z2, Z1
+	VMOVUPS      c3950c270<>+0(SB), Z3
+	VFMADD213PS  c3ab6a492<>+0(SB), Z1, Z3
+	VFMADD213PS  c3c088854<>+0(SB), Z1, Z3
+	VFMADD213PS  c3d2aaa72<>+0(SB), Z1, Z3
+	VFMADD213PS  c3e2aaaab<>+0(SB), Z1, Z3
+	VFMADD213PS  c3f000000<>+0(SB), Z1, Z3
+	VMULPS       Z1, Z1, Z4
+	VFMADD213PS  Z1, Z4, Z3
+	VCVTPS2DQ    Z2, Z1
+	VPADDD       c0000007e<>+0(SB), Z1, Z1
+	VPSLLD       $0x17, Z1, Z1
+	VSUBPS       c3f000000<>+0(SB), Z1, Z2
+	VFMADD231PS  Z1, Z3, Z2
+	VADDPS       Z2, Z2, Z1
+	VMOVUPS      c00000000<>+0(SB), Z2
+	VCMPPS       $0x00, Z2, Z0, K2
+	VBLENDMPS    Z0, Z1, K2, Z5
+	VMOVUPS      Z5, K1, (AX)
+
+expm1_done:
+	VZEROUPPER
+	RET
+
+// func log1pF32AVX512(dst *float32, x *float32, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·log1pF32AVX512(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+
+log1p_one:
+	CMPQ         DX, $0x00000010
+	JL           log1p_tail
+	VMOVUPS      (CX), Z0
+	VADDPS       c3f800000<>+0(SB), Z0, Z1
+	VSUBPS       c3f800000<>+0(SB), Z1, Z2
+	VSUBPS       Z2, Z0, Z2
+	VDIVPS       Z1, Z2, Z2
+	VCMPPS       $0x01, c00800000<>+0(SB), Z1, K1
+	VMULPS       c4b000000<>+0(SB), Z1, Z17
+	VBLENDMPS    Z17, Z1, K1, Z3
+	VPSUBD       c3f3504f3<>+0(SB), Z3, Z17
+	VPANDD       c007fffff<>+0(SB), Z17, Z18
+	VPADDD       c3f3504f3<>+0(SB), Z18, Z18
+	VPSRAD       $0x17, Z17, Z17
+	VCVTDQ2PS    Z17, Z17
+	VMOVUPS      c41b80000<>+0(SB), Z19
+	VMOVAPS.Z    Z19, K1, Z19
+	VSUBPS       Z19, Z17, Z17
+	VSUBPS       c3f800000<>+0(SB), Z18, Z18
+	VMULPS       Z18, Z18, Z19
+	VMOVUPS      c3d8da197<>+0(SB), Z20
+	VFMADD213PS  cbdf174b6<>+0(SB), Z18, Z20
+	VFMADD213PS  c3df3282a<>+0(SB), Z18, Z20
+	VFMADD213PS  cbdfda19a<>+0(SB), Z18, Z20
+	VFMADD213PS  c3e119963<>+0(SB), Z18, Z20
+	VFMADD213PS  cbe2ab171<>+0(SB), Z18, Z20
+	VFMADD213PS  c3e4cd2a3<>+0(SB), Z18, Z20
+	VFMADD213PS  cbe7ffff7<>+0(SB), Z18, Z20
+	VFMADD213PS  c3eaaaaa3<>+0(SB), Z18, Z20
+	VMULPS       Z18, Z20, Z20
+	VMULPS       Z19, Z20, Z20
+	VFMADD231PS  cb95e8083<>+0(SB), Z17, Z20
+	VFNMADD231PS c3f000000<>+0(SB), Z19, Z20
+	VADDPS       Z18, Z20, Z18
+	VFMADD231PS  c3f318000<>+0(SB), Z17, Z18
+	VMOVUPS      c00000000<>+0(SB), Z17
+	VCMPPS       $0x00, Z17, Z1, K1
+	VMOVUPS      cff800000<>+0(SB), Z19
+	VBLENDMPS    Z19, Z18, K1, Z4
+	VCMPPS       $0x01, Z17, Z1, K1
+	VMOVUPS      c7fc00000<>+0(SB), Z17
+	VBLENDMPS    Z17, Z4, K1, Z5
+	VCMPPS       $0x06, c7f7fffff<>+0(SB), Z1, K1
+	VBLENDMPS    Z1, Z5, K1, Z6
+	VADDPS       Z2, Z6, Z2
+	VMOVUPS      c00000000<>+0(SB), Z17
+	VCMPPS       $0x0e, Z17, Z1, K1
+	VBLENDMPS    Z2, Z6, K1, Z7
+	VCMPPS       $0x0e, c7f7fffff<>+0(SB), Z1, K1
+	VBLENDMPS    Z1, Z7, K1, Z8
+	VCMPPS       $0x00, Z17, Z0, K1
+	VBLENDMPS    Z0, Z8, K1, Z9
+	VMOVUPS      Z9, (AX)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, CX
+	SUBQ         $0x00000010, DX
+	JMP          log1p_one
+
+log1p_tail:
+	TESTQ        DX, DX
+	JE           log1p_done
+	MOVQ         $-1, BX
+	BZHIQ        DX, BX, BX
+	KMOVQ        BX, K1
+	VMOVUPS.Z    (CX), K1, Z0
+	VADDPS       c3f800000<>+0(SB), Z0, Z1
+	VSUBPS       c3f800000<>+0(SB), Z1, Z2
+	VSUBPS       Z2, Z0, Z2
+	VDIVPS       Z1, Z2, Z2
+	VCMPPS       $0x01, c00800000<>+0(SB), Z1, K2
+	VMULPS       c4b000000<>+0(SB), Z1, Z3
+	VBLENDMPS    Z3, Z1, K2, Z10
+	VPSUBD       c3f3504f3<>+0(SB), Z10, Z3
+	VPANDD       c007fffff<>+0(SB), Z3, Z4
+	VPADDD       c3f3504f3<>+0(SB), Z4, Z4
+	VPSRAD       $0x17, Z3, Z3
+	VCVTDQ2PS    Z3, Z3
+	VMOVUPS      c41b80000<>+0(SB), Z5
+	VMOVAPS.Z    Z5, K2, Z5
+	VSUBPS       Z5, Z3, Z3
+	VSUBPS       c3f800000<>+0(SB), Z4, Z4
+	VMULPS       Z4, Z4, Z5
+	VMOVUPS      c3d8da197<>+0(SB), Z6
+	VFMADD213PS  cbdf174b6<>+0(SB), Z4, Z6
+	VFMADD213PS  c3df3282a<>+0(SB), Z4, Z6
+	VFMADD213PS  cbdfda19a<>+0(SB), Z4, Z6
+	VFMADD213PS  c3e119963<>+0(SB), Z4, Z6
+	VFMADD213PS  cbe2ab171<>+0(SB), Z4, Z6
+	VFMADD213PS  c3e4cd2a3<>+0(SB), Z4, Z6
+	VFMADD213PS  cbe7ffff7<>+0(SB), Z4, Z6
+	VFMADD213PS  c3eaaaaa3<>+0(SB), Z4, Z6
+	VMULPS       Z4, Z6, Z6
+	VMULPS       Z5, Z6, Z6
+	VFMADD231PS  cb95e8083<>+0(SB), Z3, Z6
+	VFNMADD231PS c3f000000<>+0(SB), Z5, Z6
+	VADDPS       Z4, Z6, Z4
+	VFMADD231PS  c3f318000<>+0(SB), Z3, Z4
+	VMOVUPS      c00000000<>+0(SB), Z3
+	VCMPPS       $0x00, Z3, Z1, K2
+	VMOVUPS      cff800000<>+0(SB), Z5
+	VBLENDMPS    Z5, Z4, K2, Z11
+	VCMPPS       $0x01, Z3, Z1, K2
+	VMOVUPS      c7fc00000<>+0(SB), Z3
+	VBLENDMPS    Z3, Z11, K2, Z12
+	VCMPPS       $0x06, c7f7fffff<>+0(SB), Z1, K2
+	VBLENDMPS    Z1, Z12, K2, Z13
+	VADDPS       Z2, Z13, Z2
+	VMOVUPS      c00000000<>+0(SB), Z3
+	VCMPPS       $0x0e, Z3, Z1, K2
+	VBLENDMPS    Z2, Z13, K2, Z14
+	VCMPPS       $0x0e, c7f7fffff<>+0(SB), Z1, K2
+	VBLENDMPS    Z1, Z14, K2, Z15
+	VCMPPS       $0x00, Z3, Z0, K2
+	VBLENDMPS    Z0, Z15, K2, Z16
+	VMOVUPS      Z16, K1, (AX)
+
+log1p_done:
 	VZEROUPPER
 	RET
 
@@ -7608,16 +8409,96 @@ mulAdd_done:
 	VZEROUPPER
 	RET
 
+// func whereF32AVX512(dst *float32, c *float32, a *float32, b *float32, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·whereF32AVX512(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ c+8(FP), CX
+	MOVQ a+16(FP), DX
+	MOVQ b+24(FP), BX
+	MOVQ n+32(FP), SI
+
+where_many:
+	CMPQ      SI, $0x00000040
+	JL        where_one
+	VMOVUPS   (CX), Z0
+	VMOVUPS   (DX), Z1
+	VMOVUPS   (BX), Z2
+	VMOVUPS   c00000000<>+0(SB), Z3
+	VCMPPS    $0x04, Z3, Z0, K1
+	VBLENDMPS Z1, Z2, K1, Z4
+	VMOVUPS   64(CX), Z0
+	VMOVUPS   64(DX), Z1
+	VMOVUPS   64(BX), Z2
+	VMOVUPS   c00000000<>+0(SB), Z3
+	VCMPPS    $0x04, Z3, Z0, K1
+	VBLENDMPS Z1, Z2, K1, Z5
+	VMOVUPS   128(CX), Z0
+	VMOVUPS   128(DX), Z1
+	VMOVUPS   128(BX), Z2
+	VMOVUPS   c00000000<>+0(SB), Z3
+	VCMPPS    $0x04, Z3, Z0, K1
+	VBLENDMPS Z1, Z2, K1, Z6
+	VMOVUPS   192(CX), Z0
+	VMOVUPS   192(DX), Z1
+	VMOVUPS   192(BX), Z2
+	VMOVUPS   c00000000<>+0(SB), Z3
+	VCMPPS    $0x04, Z3, Z0, K1
+	VBLENDMPS Z1, Z2, K1, Z7
+	VMOVUPS   Z4, (AX)
+	VMOVUPS   Z5, 64(AX)
+	VMOVUPS   Z6, 128(AX)
+	VMOVUPS   Z7, 192(AX)
+	ADDQ      $0x00000100, AX
+	ADDQ      $0x00000100, CX
+	ADDQ      $0x00000100, DX
+	ADDQ      $0x00000100, BX
+	SUBQ      $0x00000040, SI
+	JMP       where_many
+
+where_one:
+	CMPQ      SI, $0x00000010
+	JL        where_tail
+	VMOVUPS   (CX), Z0
+	VMOVUPS   (DX), Z1
+	VMOVUPS   (BX), Z2
+	VMOVUPS   c00000000<>+0(SB), Z3
+	VCMPPS    $0x04, Z3, Z0, K1
+	VBLENDMPS Z1, Z2, K1, Z8
+	VMOVUPS   Z8, (AX)
+	ADDQ      $0x00000040, AX
+	ADDQ      $0x00000040, CX
+	ADDQ      $0x00000040, DX
+	ADDQ      $0x00000040, BX
+	SUBQ      $0x00000010, SI
+	JMP       where_one
+
+where_tail:
+	TESTQ     SI, SI
+	JE        where_done
+	MOVQ      $-1, DI
+	BZHIQ     SI, DI, DI
+	KMOVQ     DI, K1
+	VMOVUPS.Z (CX), K1, Z0
+	VMOVUPS.Z (DX), K1, Z1
+	VMOVUPS.Z (BX), K1, Z2
+	VMOVUPS   c00000000<>+0(SB), Z3
+	VCMPPS    $0x04, Z3, Z0, K2
+	VBLENDMPS Z1, Z2, K2, Z9
+	VMOVUPS   Z9, K1, (AX)
+
+where_done:
+	VZEROUPPER
+	RET
+
 // func affineF32AVX512(dst *float32, x *float32, scale float32, shift float32, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·affineF32AVX512(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), CX
 	MOVQ         n+24(FP), DX
-	MOVSS        scale+16(FP), X0
-	VBROADCASTSS X0, Z0
-	MOVSS        shift+20(FP), X1
-	VBROADCASTSS X1, Z1
+	VBROADCASTSS scale+16(FP), Z0
+	VBROADCASTSS shift+20(FP), Z1
 
 affine_many:
 	CMPQ        DX, $0x00000040
@@ -7665,17 +8546,14 @@ affine_done:
 	RET
 
 // func centerF32AVX512(dst *float32, x *float32, mean float32, scale float32, shift float32, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·centerF32AVX512(SB), NOSPLIT, $0-40
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), CX
 	MOVQ         n+32(FP), DX
-	MOVSS        mean+16(FP), X0
-	VBROADCASTSS X0, Z0
-	MOVSS        scale+20(FP), X1
-	VBROADCASTSS X1, Z1
-	MOVSS        shift+24(FP), X2
-	VBROADCASTSS X2, Z2
+	VBROADCASTSS mean+16(FP), Z0
+	VBROADCASTSS scale+20(FP), Z1
+	VBROADCASTSS shift+24(FP), Z2
 
 center_many:
 	CMPQ        DX, $0x00000040
@@ -7729,17 +8607,15 @@ center_done:
 	RET
 
 // func normRowF32AVX512(dst *float32, x *float32, weight *float32, bias *float32, mean float32, scale float32, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·normRowF32AVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), CX
 	MOVQ         weight+16(FP), DX
 	MOVQ         bias+24(FP), BX
 	MOVQ         n+40(FP), SI
-	MOVSS        mean+32(FP), X0
-	VBROADCASTSS X0, Z0
-	MOVSS        scale+36(FP), X1
-	VBROADCASTSS X1, Z1
+	VBROADCASTSS mean+32(FP), Z0
+	VBROADCASTSS scale+36(FP), Z1
 
 normRow_many:
 	CMPQ        SI, $0x00000020

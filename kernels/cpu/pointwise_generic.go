@@ -71,6 +71,16 @@ func minimumGeneric(dst, a, b []float32) {
 	}
 }
 
+func preluGeneric(dst, a, b []float32) {
+	for i := range dst {
+		if a[i] > 0 {
+			dst[i] = a[i]
+		} else {
+			dst[i] = a[i] * b[i]
+		}
+	}
+}
+
 func addScalarGeneric(dst, a []float32, s float32) {
 	for i, v := range a {
 		dst[i] = v + s
@@ -156,25 +166,4 @@ func softplus64(x float64) float64 {
 		return x
 	}
 	return math.Log1p(math.Exp(x))
-}
-
-func eluGeneric(dst, x []float32, alpha, scale, inputScale float32) {
-	neg := alpha * scale
-	for i, v := range x[:len(dst)] {
-		if v > 0 {
-			dst[i] = v * scale
-		} else {
-			dst[i] = float32(math.Expm1(float64(v*inputScale))) * neg
-		}
-	}
-}
-
-func softplusGeneric(dst, x []float32, beta, threshold float32) {
-	for i, v := range x[:len(dst)] {
-		if z := v * beta; z > threshold {
-			dst[i] = v
-		} else {
-			dst[i] = float32(math.Log1p(math.Exp(float64(z)))) / beta
-		}
-	}
 }

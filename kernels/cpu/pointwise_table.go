@@ -9,6 +9,7 @@ var (
 	rowDiv     = binaryRow{"div", divGeneric, divF32AVX2, divF32AVX512}
 	rowMaximum = binaryRow{"maximum", maximumGeneric, maximumF32AVX2, maximumF32AVX512}
 	rowMinimum = binaryRow{"minimum", minimumGeneric, minimumF32AVX2, minimumF32AVX512}
+	rowPReLU   = binaryRow{"prelu", preluGeneric, preluF32AVX2, preluF32AVX512}
 
 	rowAddScalar     = scalarRow{"add", addScalarGeneric, addScalarF32AVX2, addScalarF32AVX512}
 	rowRSubScalar    = scalarRow{"rsub", rsubScalarGeneric, rsubScalarF32AVX2, rsubScalarF32AVX512}
@@ -30,9 +31,9 @@ var (
 	rowRound       = unaryRow{"round", each64(math.RoundToEven), roundF32AVX2, roundF32AVX512, 0}
 	rowTrunc       = unaryRow{"trunc", each64(math.Trunc), truncF32AVX2, truncF32AVX512, 0}
 	rowExp         = unaryRow{"exp", each64(math.Exp), expF32AVX2, expF32AVX512, 0}
-	rowExpm1       = unaryRow{"expm1", each64(math.Expm1), nil, nil, 0}
+	rowExpm1       = unaryRow{"expm1", each64(math.Expm1), expm1F32AVX2, expm1F32AVX512, 0}
 	rowLog         = unaryRow{"log", each64(math.Log), logF32AVX2, logF32AVX512, 0}
-	rowLog1p       = unaryRow{"log1p", each64(math.Log1p), nil, nil, 0}
+	rowLog1p       = unaryRow{"log1p", each64(math.Log1p), log1pF32AVX2, log1pF32AVX512, 0}
 	rowTanh        = unaryRow{"tanh", each64(math.Tanh), tanhF32AVX2, tanhF32AVX512, 0}
 	rowSigmoid     = unaryRow{"sigmoid", each64(sigmoid64), sigmoidF32AVX2, sigmoidF32AVX512, 0}
 	rowSiLU        = unaryRow{"silu", each64(func(x float64) float64 { return x / (1 + math.Exp(-x)) }), siluF32AVX2, siluF32AVX512, 0}
@@ -50,6 +51,6 @@ var (
 var (
 	unaryRows = []*unaryRow{&rowNeg, &rowAbs, &rowCube, &rowSqrt, &rowRsqrt, &rowReLU, &rowFloor, &rowCeil, &rowRound, &rowTrunc, &rowExp, &rowExpm1,
 		&rowLog, &rowLog1p, &rowTanh, &rowSigmoid, &rowSiLU, &rowErf, &rowGELU, &rowGELUTanh, &rowSin, &rowCos, &rowHardSwish, &rowHardSigmoid, &rowMish}
-	binaryRows = []*binaryRow{&rowAdd, &rowSub, &rowMul, &rowDiv, &rowMaximum, &rowMinimum}
+	binaryRows = []*binaryRow{&rowAdd, &rowSub, &rowMul, &rowDiv, &rowMaximum, &rowMinimum, &rowPReLU}
 	scalarRows = []*scalarRow{&rowAddScalar, &rowRSubScalar, &rowMulScalar, &rowDivScalar, &rowRDivScalar, &rowMaximumScalar, &rowMinimumScalar, &rowLeakyReLU}
 )

@@ -456,15 +456,13 @@ loop:
 	RET
 
 // func dequantizeF32AVX2(dst *float32, x *uint8, n int, flip int32, zero float32, scale float32)
-// Requires: AVX, AVX2, SSE
+// Requires: AVX, AVX2
 TEXT ·dequantizeF32AVX2(SB), NOSPLIT, $0-36
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), CX
 	MOVQ         n+16(FP), DX
-	MOVSS        zero+28(FP), X0
-	VBROADCASTSS X0, Y0
-	MOVSS        scale+32(FP), X1
-	VBROADCASTSS X1, Y1
+	VBROADCASTSS zero+28(FP), Y0
+	VBROADCASTSS scale+32(FP), Y1
 	MOVL         flip+24(FP), BX
 	VMOVD        BX, X2
 	VPBROADCASTD X2, Y2
@@ -671,15 +669,13 @@ loop:
 	RET
 
 // func dequantizeF32AVX512(dst *float32, x *uint8, n int, flip int32, zero float32, scale float32)
-// Requires: AVX, AVX512F, SSE
+// Requires: AVX, AVX512F
 TEXT ·dequantizeF32AVX512(SB), NOSPLIT, $0-36
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), CX
 	MOVQ         n+16(FP), DX
-	MOVSS        zero+28(FP), X0
-	VBROADCASTSS X0, Z0
-	MOVSS        scale+32(FP), X1
-	VBROADCASTSS X1, Z1
+	VBROADCASTSS zero+28(FP), Z0
+	VBROADCASTSS scale+32(FP), Z1
 	MOVL         flip+24(FP), BX
 	VMOVD        BX, X2
 	VPBROADCASTD X2, Z2

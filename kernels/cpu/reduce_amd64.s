@@ -137,12 +137,11 @@ sumSquares_done:
 	RET
 
 // func sumSquaresAroundF32AVX2(x *float32, mean float32, n int) float32
-// Requires: AVX, AVX2, FMA3, SSE
+// Requires: AVX, FMA3, SSE
 TEXT ·sumSquaresAroundF32AVX2(SB), NOSPLIT, $0-28
 	MOVQ         x+0(FP), AX
 	MOVQ         n+16(FP), CX
-	MOVSS        mean+8(FP), X0
-	VBROADCASTSS X0, Y0
+	VBROADCASTSS mean+8(FP), Y0
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
@@ -492,8 +491,7 @@ TEXT ·expSumF32AVX2(SB), NOSPLIT, $0-36
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), CX
 	MOVQ         n+24(FP), DX
-	MOVSS        shift+16(FP), X0
-	VBROADCASTSS X0, Y0
+	VBROADCASTSS shift+16(FP), Y0
 	VXORPS       Y1, Y1, Y1
 
 expSum_many:
@@ -518,16 +516,16 @@ expSum_many:
 	VFMADD213PS  c3f000000<>+0(SB), Y2, Y4
 	VMULPS       Y2, Y2, Y5
 	VFMADD213PS  Y2, Y5, Y4
-	VCVTPS2DQ    Y3, Y2
-	VADDPS       c3f800000<>+0(SB), Y4, Y3
-	VPSRAD       $0x01, Y2, Y4
-	VPSUBD       Y4, Y2, Y2
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VCVTPS2DQ    Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
 	VPADDD       c0000007f<>+0(SB), Y4, Y4
 	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y3, Y3
-	VPADDD       c0000007f<>+0(SB), Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y2, Y3, Y2
+	VMULPS       Y4, Y2, Y2
+	VPADDD       c0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VMOVUPS      32(CX), Y3
 	VSUBPS       Y0, Y3, Y3
@@ -548,16 +546,16 @@ expSum_many:
 	VFMADD213PS  c3f000000<>+0(SB), Y3, Y5
 	VMULPS       Y3, Y3, Y6
 	VFMADD213PS  Y3, Y6, Y5
-	VCVTPS2DQ    Y4, Y3
-	VADDPS       c3f800000<>+0(SB), Y5, Y4
-	VPSRAD       $0x01, Y3, Y5
-	VPSUBD       Y5, Y3, Y3
+	VADDPS       c3f800000<>+0(SB), Y5, Y3
+	VCVTPS2DQ    Y4, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSUBD       Y5, Y4, Y4
 	VPADDD       c0000007f<>+0(SB), Y5, Y5
 	VPSLLD       $0x17, Y5, Y5
-	VMULPS       Y5, Y4, Y4
-	VPADDD       c0000007f<>+0(SB), Y3, Y3
-	VPSLLD       $0x17, Y3, Y3
-	VMULPS       Y3, Y4, Y3
+	VMULPS       Y5, Y3, Y3
+	VPADDD       c0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y3, Y3
 	VADDPS       Y3, Y1, Y1
 	VMOVUPS      Y2, (AX)
 	VMOVUPS      Y3, 32(AX)
@@ -588,16 +586,16 @@ expSum_one:
 	VFMADD213PS  c3f000000<>+0(SB), Y2, Y4
 	VMULPS       Y2, Y2, Y5
 	VFMADD213PS  Y2, Y5, Y4
-	VCVTPS2DQ    Y3, Y2
-	VADDPS       c3f800000<>+0(SB), Y4, Y3
-	VPSRAD       $0x01, Y2, Y4
-	VPSUBD       Y4, Y2, Y2
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VCVTPS2DQ    Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
 	VPADDD       c0000007f<>+0(SB), Y4, Y4
 	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y3, Y3
-	VPADDD       c0000007f<>+0(SB), Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y2, Y3, Y2
+	VMULPS       Y4, Y2, Y2
+	VPADDD       c0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VMOVUPS      Y2, (AX)
 	ADDQ         $0x00000020, AX
@@ -630,16 +628,16 @@ expSum_tail:
 	VFMADD213PS  c3f000000<>+0(SB), Y0, Y4
 	VMULPS       Y0, Y0, Y5
 	VFMADD213PS  Y0, Y5, Y4
-	VCVTPS2DQ    Y3, Y0
-	VADDPS       c3f800000<>+0(SB), Y4, Y3
-	VPSRAD       $0x01, Y0, Y4
-	VPSUBD       Y4, Y0, Y0
+	VADDPS       c3f800000<>+0(SB), Y4, Y0
+	VCVTPS2DQ    Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
 	VPADDD       c0000007f<>+0(SB), Y4, Y4
 	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y3, Y3
-	VPADDD       c0000007f<>+0(SB), Y0, Y0
-	VPSLLD       $0x17, Y0, Y0
-	VMULPS       Y0, Y3, Y0
+	VMULPS       Y4, Y0, Y0
+	VPADDD       c0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y0, Y0
 	VANDPS       Y2, Y0, Y0
 	VADDPS       Y0, Y1, Y1
 	VMASKMOVPS   Y0, Y2, (AX)
@@ -1035,8 +1033,7 @@ sumSquares_done:
 TEXT ·sumSquaresAroundF32AVX512(SB), NOSPLIT, $0-28
 	MOVQ         x+0(FP), AX
 	MOVQ         n+16(FP), CX
-	MOVSS        mean+8(FP), X0
-	VBROADCASTSS X0, Z0
+	VBROADCASTSS mean+8(FP), Z0
 	VXORPS       Z1, Z1, Z1
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z3, Z3, Z3
@@ -1340,8 +1337,7 @@ TEXT ·expSumF32AVX512(SB), NOSPLIT, $0-36
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), CX
 	MOVQ         n+24(FP), DX
-	MOVSS        shift+16(FP), X0
-	VBROADCASTSS X0, Z0
+	VBROADCASTSS shift+16(FP), Z0
 	VXORPS       Z1, Z1, Z1
 
 expSum_many:
@@ -1366,16 +1362,8 @@ expSum_many:
 	VFMADD213PS  c3f000000<>+0(SB), Z2, Z4
 	VMULPS       Z2, Z2, Z5
 	VFMADD213PS  Z2, Z5, Z4
-	VCVTPS2DQ    Z3, Z2
-	VADDPS       c3f800000<>+0(SB), Z4, Z3
-	VPSRAD       $0x01, Z2, Z4
-	VPSUBD       Z4, Z2, Z2
-	VPADDD       c0000007f<>+0(SB), Z4, Z4
-	VPSLLD       $0x17, Z4, Z4
-	VMULPS       Z4, Z3, Z3
-	VPADDD       c0000007f<>+0(SB), Z2, Z2
-	VPSLLD       $0x17, Z2, Z2
-	VMULPS       Z2, Z3, Z2
+	VADDPS       c3f800000<>+0(SB), Z4, Z2
+	VSCALEFPS    Z3, Z2, Z2
 	VADDPS       Z2, Z1, Z1
 	VMOVUPS      64(CX), Z3
 	VSUBPS       Z0, Z3, Z3
@@ -1396,16 +1384,8 @@ expSum_many:
 	VFMADD213PS  c3f000000<>+0(SB), Z3, Z5
 	VMULPS       Z3, Z3, Z6
 	VFMADD213PS  Z3, Z6, Z5
-	VCVTPS2DQ    Z4, Z3
-	VADDPS       c3f800000<>+0(SB), Z5, Z4
-	VPSRAD       $0x01, Z3, Z5
-	VPSUBD       Z5, Z3, Z3
-	VPADDD       c0000007f<>+0(SB), Z5, Z5
-	VPSLLD       $0x17, Z5, Z5
-	VMULPS       Z5, Z4, Z4
-	VPADDD       c0000007f<>+0(SB), Z3, Z3
-	VPSLLD       $0x17, Z3, Z3
-	VMULPS       Z3, Z4, Z3
+	VADDPS       c3f800000<>+0(SB), Z5, Z3
+	VSCALEFPS    Z4, Z3, Z3
 	VADDPS       Z3, Z1, Z1
 	VMOVUPS      Z2, (AX)
 	VMOVUPS      Z3, 64(AX)
@@ -1436,16 +1416,8 @@ expSum_one:
 	VFMADD213PS  c3f000000<>+0(SB), Z2, Z4
 	VMULPS       Z2, Z2, Z5
 	VFMADD213PS  Z2, Z5, Z4
-	VCVTPS2DQ    Z3, Z2
-	VADDPS       c3f800000<>+0(SB), Z4, Z3
-	VPSRAD       $0x01, Z2, Z4
-	VPSUBD       Z4, Z2, Z2
-	VPADDD       c0000007f<>+0(SB), Z4, Z4
-	VPSLLD       $0x17, Z4, Z4
-	VMULPS       Z4, Z3, Z3
-	VPADDD       c0000007f<>+0(SB), Z2, Z2
-	VPSLLD       $0x17, Z2, Z2
-	VMULPS       Z2, Z3, Z2
+	VADDPS       c3f800000<>+0(SB), Z4, Z2
+	VSCALEFPS    Z3, Z2, Z2
 	VADDPS       Z2, Z1, Z1
 	VMOVUPS      Z2, (AX)
 	ADDQ         $0x00000040, AX
@@ -1478,16 +1450,8 @@ expSum_tail:
 	VFMADD213PS  c3f000000<>+0(SB), Z0, Z3
 	VMULPS       Z0, Z0, Z4
 	VFMADD213PS  Z0, Z4, Z3
-	VCVTPS2DQ    Z2, Z0
-	VADDPS       c3f800000<>+0(SB), Z3, Z2
-	VPSRAD       $0x01, Z0, Z3
-	VPSUBD       Z3, Z0, Z0
-	VPADDD       c0000007f<>+0(SB), Z3, Z3
-	VPSLLD       $0x17, Z3, Z3
-	VMULPS       Z3, Z2, Z2
-	VPADDD       c0000007f<>+0(SB), Z0, Z0
-	VPSLLD       $0x17, Z0, Z0
-	VMULPS       Z0, Z2, Z0
+	VADDPS       c3f800000<>+0(SB), Z3, Z0
+	VSCALEFPS    Z2, Z0, Z0
 	VMOVAPS.Z    Z0, K1, Z0
 	VADDPS       Z0, Z1, Z1
 	VMOVUPS      Z0, K1, (AX)

@@ -87,16 +87,16 @@ gates:
 	VFMADD213PS  c3f000000<>+0(SB), Y0, Y6
 	VMULPS       Y0, Y0, Y7
 	VFMADD213PS  Y0, Y7, Y6
-	VCVTPS2DQ    Y5, Y0
-	VADDPS       c3f800000<>+0(SB), Y6, Y5
-	VPSRAD       $0x01, Y0, Y6
-	VPSUBD       Y6, Y0, Y0
+	VADDPS       c3f800000<>+0(SB), Y6, Y0
+	VCVTPS2DQ    Y5, Y5
+	VPSRAD       $0x01, Y5, Y6
+	VPSUBD       Y6, Y5, Y5
 	VPADDD       c0000007f<>+0(SB), Y6, Y6
 	VPSLLD       $0x17, Y6, Y6
-	VMULPS       Y6, Y5, Y5
-	VPADDD       c0000007f<>+0(SB), Y0, Y0
-	VPSLLD       $0x17, Y0, Y0
-	VMULPS       Y0, Y5, Y0
+	VMULPS       Y6, Y0, Y0
+	VPADDD       c0000007f<>+0(SB), Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VMULPS       Y5, Y0, Y0
 	VADDPS       c3f800000<>+0(SB), Y0, Y0
 	VDIVPS       Y0, Y4, Y0
 	VANDPS       c7fffffff<>+0(SB), Y2, Y4
@@ -127,16 +127,16 @@ gates:
 	VFMADD213PS  c3f000000<>+0(SB), Y5, Y8
 	VMULPS       Y5, Y5, Y9
 	VFMADD213PS  Y5, Y9, Y8
-	VCVTPS2DQ    Y7, Y5
-	VADDPS       c3f800000<>+0(SB), Y8, Y7
-	VPSRAD       $0x01, Y5, Y8
-	VPSUBD       Y8, Y5, Y5
+	VADDPS       c3f800000<>+0(SB), Y8, Y5
+	VCVTPS2DQ    Y7, Y7
+	VPSRAD       $0x01, Y7, Y8
+	VPSUBD       Y8, Y7, Y7
 	VPADDD       c0000007f<>+0(SB), Y8, Y8
 	VPSLLD       $0x17, Y8, Y8
-	VMULPS       Y8, Y7, Y7
-	VPADDD       c0000007f<>+0(SB), Y5, Y5
-	VPSLLD       $0x17, Y5, Y5
-	VMULPS       Y5, Y7, Y5
+	VMULPS       Y8, Y5, Y5
+	VPADDD       c0000007f<>+0(SB), Y7, Y7
+	VPSLLD       $0x17, Y7, Y7
+	VMULPS       Y7, Y5, Y5
 	VADDPS       c3f800000<>+0(SB), Y5, Y5
 	VMOVUPS      c3f800000<>+0(SB), Y7
 	VMOVUPS      c40000000<>+0(SB), Y8
@@ -169,16 +169,16 @@ gates:
 	VFMADD213PS  c3f000000<>+0(SB), Y1, Y6
 	VMULPS       Y1, Y1, Y7
 	VFMADD213PS  Y1, Y7, Y6
-	VCVTPS2DQ    Y5, Y1
-	VADDPS       c3f800000<>+0(SB), Y6, Y5
-	VPSRAD       $0x01, Y1, Y6
-	VPSUBD       Y6, Y1, Y1
+	VADDPS       c3f800000<>+0(SB), Y6, Y1
+	VCVTPS2DQ    Y5, Y5
+	VPSRAD       $0x01, Y5, Y6
+	VPSUBD       Y6, Y5, Y5
 	VPADDD       c0000007f<>+0(SB), Y6, Y6
 	VPSLLD       $0x17, Y6, Y6
-	VMULPS       Y6, Y5, Y5
-	VPADDD       c0000007f<>+0(SB), Y1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VMULPS       Y1, Y5, Y1
+	VMULPS       Y6, Y1, Y1
+	VPADDD       c0000007f<>+0(SB), Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VMULPS       Y5, Y1, Y1
 	VADDPS       c3f800000<>+0(SB), Y1, Y1
 	VDIVPS       Y1, Y4, Y1
 	VFMADD213PS  Y0, Y1, Y2
@@ -202,16 +202,16 @@ gates:
 	VFMADD213PS  c3f000000<>+0(SB), Y1, Y4
 	VMULPS       Y1, Y1, Y5
 	VFMADD213PS  Y1, Y5, Y4
-	VCVTPS2DQ    Y3, Y1
-	VADDPS       c3f800000<>+0(SB), Y4, Y3
-	VPSRAD       $0x01, Y1, Y4
-	VPSUBD       Y4, Y1, Y1
+	VADDPS       c3f800000<>+0(SB), Y4, Y1
+	VCVTPS2DQ    Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
 	VPADDD       c0000007f<>+0(SB), Y4, Y4
 	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y3, Y3
-	VPADDD       c0000007f<>+0(SB), Y1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VMULPS       Y1, Y3, Y1
+	VMULPS       Y4, Y1, Y1
+	VPADDD       c0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y1, Y1
 	VADDPS       c3f800000<>+0(SB), Y1, Y1
 	VDIVPS       Y1, Y0, Y0
 	VANDPS       c7fffffff<>+0(SB), Y2, Y1
@@ -242,16 +242,16 @@ gates:
 	VFMADD213PS  c3f000000<>+0(SB), Y3, Y6
 	VMULPS       Y3, Y3, Y7
 	VFMADD213PS  Y3, Y7, Y6
-	VCVTPS2DQ    Y5, Y3
-	VADDPS       c3f800000<>+0(SB), Y6, Y5
-	VPSRAD       $0x01, Y3, Y6
-	VPSUBD       Y6, Y3, Y3
+	VADDPS       c3f800000<>+0(SB), Y6, Y3
+	VCVTPS2DQ    Y5, Y5
+	VPSRAD       $0x01, Y5, Y6
+	VPSUBD       Y6, Y5, Y5
 	VPADDD       c0000007f<>+0(SB), Y6, Y6
 	VPSLLD       $0x17, Y6, Y6
-	VMULPS       Y6, Y5, Y5
-	VPADDD       c0000007f<>+0(SB), Y3, Y3
-	VPSLLD       $0x17, Y3, Y3
-	VMULPS       Y3, Y5, Y3
+	VMULPS       Y6, Y3, Y3
+	VPADDD       c0000007f<>+0(SB), Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VMULPS       Y5, Y3, Y3
 	VADDPS       c3f800000<>+0(SB), Y3, Y3
 	VMOVUPS      c3f800000<>+0(SB), Y5
 	VMOVUPS      c40000000<>+0(SB), Y6
@@ -758,16 +758,16 @@ gates:
 	VFMADD213PS  c3f000000<>+0(SB), Y0, Y5
 	VMULPS       Y0, Y0, Y6
 	VFMADD213PS  Y0, Y6, Y5
-	VCVTPS2DQ    Y4, Y0
-	VADDPS       c3f800000<>+0(SB), Y5, Y4
-	VPSRAD       $0x01, Y0, Y5
-	VPSUBD       Y5, Y0, Y0
+	VADDPS       c3f800000<>+0(SB), Y5, Y0
+	VCVTPS2DQ    Y4, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSUBD       Y5, Y4, Y4
 	VPADDD       c0000007f<>+0(SB), Y5, Y5
 	VPSLLD       $0x17, Y5, Y5
-	VMULPS       Y5, Y4, Y4
-	VPADDD       c0000007f<>+0(SB), Y0, Y0
-	VPSLLD       $0x17, Y0, Y0
-	VMULPS       Y0, Y4, Y0
+	VMULPS       Y5, Y0, Y0
+	VPADDD       c0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y0, Y0
 	VADDPS       c3f800000<>+0(SB), Y0, Y0
 	VDIVPS       Y0, Y3, Y0
 	VFMADD213PS  64(BX), Y0, Y2
@@ -799,16 +799,16 @@ gates:
 	VFMADD213PS  c3f000000<>+0(SB), Y3, Y6
 	VMULPS       Y3, Y3, Y7
 	VFMADD213PS  Y3, Y7, Y6
-	VCVTPS2DQ    Y5, Y3
-	VADDPS       c3f800000<>+0(SB), Y6, Y5
-	VPSRAD       $0x01, Y3, Y6
-	VPSUBD       Y6, Y3, Y3
+	VADDPS       c3f800000<>+0(SB), Y6, Y3
+	VCVTPS2DQ    Y5, Y5
+	VPSRAD       $0x01, Y5, Y6
+	VPSUBD       Y6, Y5, Y5
 	VPADDD       c0000007f<>+0(SB), Y6, Y6
 	VPSLLD       $0x17, Y6, Y6
-	VMULPS       Y6, Y5, Y5
-	VPADDD       c0000007f<>+0(SB), Y3, Y3
-	VPSLLD       $0x17, Y3, Y3
-	VMULPS       Y3, Y5, Y3
+	VMULPS       Y6, Y3, Y3
+	VPADDD       c0000007f<>+0(SB), Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VMULPS       Y5, Y3, Y3
 	VADDPS       c3f800000<>+0(SB), Y3, Y3
 	VMOVUPS      c3f800000<>+0(SB), Y5
 	VMOVUPS      c40000000<>+0(SB), Y6
@@ -841,16 +841,16 @@ gates:
 	VFMADD213PS  c3f000000<>+0(SB), Y1, Y5
 	VMULPS       Y1, Y1, Y6
 	VFMADD213PS  Y1, Y6, Y5
-	VCVTPS2DQ    Y4, Y1
-	VADDPS       c3f800000<>+0(SB), Y5, Y4
-	VPSRAD       $0x01, Y1, Y5
-	VPSUBD       Y5, Y1, Y1
+	VADDPS       c3f800000<>+0(SB), Y5, Y1
+	VCVTPS2DQ    Y4, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSUBD       Y5, Y4, Y4
 	VPADDD       c0000007f<>+0(SB), Y5, Y5
 	VPSLLD       $0x17, Y5, Y5
-	VMULPS       Y5, Y4, Y4
-	VPADDD       c0000007f<>+0(SB), Y1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VMULPS       Y1, Y4, Y1
+	VMULPS       Y5, Y1, Y1
+	VPADDD       c0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y1, Y1
 	VADDPS       c3f800000<>+0(SB), Y1, Y1
 	VDIVPS       Y1, Y3, Y1
 	VFMADD213PS  Y0, Y1, Y2
@@ -941,16 +941,8 @@ gates:
 	VFMADD213PS  c3f000000<>+0(SB), Z0, Z6
 	VMULPS       Z0, Z0, Z7
 	VFMADD213PS  Z0, Z7, Z6
-	VCVTPS2DQ    Z5, Z0
-	VADDPS       c3f800000<>+0(SB), Z6, Z5
-	VPSRAD       $0x01, Z0, Z6
-	VPSUBD       Z6, Z0, Z0
-	VPADDD       c0000007f<>+0(SB), Z6, Z6
-	VPSLLD       $0x17, Z6, Z6
-	VMULPS       Z6, Z5, Z5
-	VPADDD       c0000007f<>+0(SB), Z0, Z0
-	VPSLLD       $0x17, Z0, Z0
-	VMULPS       Z0, Z5, Z0
+	VADDPS       c3f800000<>+0(SB), Z6, Z0
+	VSCALEFPS    Z5, Z0, Z0
 	VADDPS       c3f800000<>+0(SB), Z0, Z0
 	VDIVPS       Z0, Z4, Z0
 	VANDPS       c7fffffff<>+0(SB), Z2, Z4
@@ -981,16 +973,8 @@ gates:
 	VFMADD213PS  c3f000000<>+0(SB), Z5, Z8
 	VMULPS       Z5, Z5, Z13
 	VFMADD213PS  Z5, Z13, Z8
-	VCVTPS2DQ    Z7, Z5
-	VADDPS       c3f800000<>+0(SB), Z8, Z7
-	VPSRAD       $0x01, Z5, Z8
-	VPSUBD       Z8, Z5, Z5
-	VPADDD       c0000007f<>+0(SB), Z8, Z8
-	VPSLLD       $0x17, Z8, Z8
-	VMULPS       Z8, Z7, Z7
-	VPADDD       c0000007f<>+0(SB), Z5, Z5
-	VPSLLD       $0x17, Z5, Z5
-	VMULPS       Z5, Z7, Z5
+	VADDPS       c3f800000<>+0(SB), Z8, Z5
+	VSCALEFPS    Z7, Z5, Z5
 	VADDPS       c3f800000<>+0(SB), Z5, Z5
 	VMOVUPS      c3f800000<>+0(SB), Z7
 	VMOVUPS      c40000000<>+0(SB), Z8
@@ -1023,16 +1007,8 @@ gates:
 	VFMADD213PS  c3f000000<>+0(SB), Z1, Z6
 	VMULPS       Z1, Z1, Z7
 	VFMADD213PS  Z1, Z7, Z6
-	VCVTPS2DQ    Z5, Z1
-	VADDPS       c3f800000<>+0(SB), Z6, Z5
-	VPSRAD       $0x01, Z1, Z6
-	VPSUBD       Z6, Z1, Z1
-	VPADDD       c0000007f<>+0(SB), Z6, Z6
-	VPSLLD       $0x17, Z6, Z6
-	VMULPS       Z6, Z5, Z5
-	VPADDD       c0000007f<>+0(SB), Z1, Z1
-	VPSLLD       $0x17, Z1, Z1
-	VMULPS       Z1, Z5, Z1
+	VADDPS       c3f800000<>+0(SB), Z6, Z1
+	VSCALEFPS    Z5, Z1, Z1
 	VADDPS       c3f800000<>+0(SB), Z1, Z1
 	VDIVPS       Z1, Z4, Z1
 	VFMADD213PS  Z0, Z1, Z2
@@ -1056,16 +1032,8 @@ gates:
 	VFMADD213PS  c3f000000<>+0(SB), Z1, Z4
 	VMULPS       Z1, Z1, Z5
 	VFMADD213PS  Z1, Z5, Z4
-	VCVTPS2DQ    Z3, Z1
-	VADDPS       c3f800000<>+0(SB), Z4, Z3
-	VPSRAD       $0x01, Z1, Z4
-	VPSUBD       Z4, Z1, Z1
-	VPADDD       c0000007f<>+0(SB), Z4, Z4
-	VPSLLD       $0x17, Z4, Z4
-	VMULPS       Z4, Z3, Z3
-	VPADDD       c0000007f<>+0(SB), Z1, Z1
-	VPSLLD       $0x17, Z1, Z1
-	VMULPS       Z1, Z3, Z1
+	VADDPS       c3f800000<>+0(SB), Z4, Z1
+	VSCALEFPS    Z3, Z1, Z1
 	VADDPS       c3f800000<>+0(SB), Z1, Z1
 	VDIVPS       Z1, Z0, Z0
 	VANDPS       c7fffffff<>+0(SB), Z2, Z1
@@ -1096,16 +1064,8 @@ gates:
 	VFMADD213PS  c3f000000<>+0(SB), Z3, Z6
 	VMULPS       Z3, Z3, Z7
 	VFMADD213PS  Z3, Z7, Z6
-	VCVTPS2DQ    Z5, Z3
-	VADDPS       c3f800000<>+0(SB), Z6, Z5
-	VPSRAD       $0x01, Z3, Z6
-	VPSUBD       Z6, Z3, Z3
-	VPADDD       c0000007f<>+0(SB), Z6, Z6
-	VPSLLD       $0x17, Z6, Z6
-	VMULPS       Z6, Z5, Z5
-	VPADDD       c0000007f<>+0(SB), Z3, Z3
-	VPSLLD       $0x17, Z3, Z3
-	VMULPS       Z3, Z5, Z3
+	VADDPS       c3f800000<>+0(SB), Z6, Z3
+	VSCALEFPS    Z5, Z3, Z3
 	VADDPS       c3f800000<>+0(SB), Z3, Z3
 	VMOVUPS      c3f800000<>+0(SB), Z5
 	VMOVUPS      c40000000<>+0(SB), Z6
@@ -1198,16 +1158,8 @@ gates:
 	VFMADD213PS  c3f000000<>+0(SB), Z0, Z5
 	VMULPS       Z0, Z0, Z6
 	VFMADD213PS  Z0, Z6, Z5
-	VCVTPS2DQ    Z4, Z0
-	VADDPS       c3f800000<>+0(SB), Z5, Z4
-	VPSRAD       $0x01, Z0, Z5
-	VPSUBD       Z5, Z0, Z0
-	VPADDD       c0000007f<>+0(SB), Z5, Z5
-	VPSLLD       $0x17, Z5, Z5
-	VMULPS       Z5, Z4, Z4
-	VPADDD       c0000007f<>+0(SB), Z0, Z0
-	VPSLLD       $0x17, Z0, Z0
-	VMULPS       Z0, Z4, Z0
+	VADDPS       c3f800000<>+0(SB), Z5, Z0
+	VSCALEFPS    Z4, Z0, Z0
 	VADDPS       c3f800000<>+0(SB), Z0, Z0
 	VDIVPS       Z0, Z3, Z0
 	VFMADD213PS  128(BX), Z0, Z2
@@ -1239,16 +1191,8 @@ gates:
 	VFMADD213PS  c3f000000<>+0(SB), Z3, Z6
 	VMULPS       Z3, Z3, Z9
 	VFMADD213PS  Z3, Z9, Z6
-	VCVTPS2DQ    Z5, Z3
-	VADDPS       c3f800000<>+0(SB), Z6, Z5
-	VPSRAD       $0x01, Z3, Z6
-	VPSUBD       Z6, Z3, Z3
-	VPADDD       c0000007f<>+0(SB), Z6, Z6
-	VPSLLD       $0x17, Z6, Z6
-	VMULPS       Z6, Z5, Z5
-	VPADDD       c0000007f<>+0(SB), Z3, Z3
-	VPSLLD       $0x17, Z3, Z3
-	VMULPS       Z3, Z5, Z3
+	VADDPS       c3f800000<>+0(SB), Z6, Z3
+	VSCALEFPS    Z5, Z3, Z3
 	VADDPS       c3f800000<>+0(SB), Z3, Z3
 	VMOVUPS      c3f800000<>+0(SB), Z5
 	VMOVUPS      c40000000<>+0(SB), Z6
@@ -1281,16 +1225,8 @@ gates:
 	VFMADD213PS  c3f000000<>+0(SB), Z1, Z4
 	VMULPS       Z1, Z1, Z5
 	VFMADD213PS  Z1, Z5, Z4
-	VCVTPS2DQ    Z3, Z1
-	VADDPS       c3f800000<>+0(SB), Z4, Z3
-	VPSRAD       $0x01, Z1, Z4
-	VPSUBD       Z4, Z1, Z1
-	VPADDD       c0000007f<>+0(SB), Z4, Z4
-	VPSLLD       $0x17, Z4, Z4
-	VMULPS       Z4, Z3, Z3
-	VPADDD       c0000007f<>+0(SB), Z1, Z1
-	VPSLLD       $0x17, Z1, Z1
-	VMULPS       Z1, Z3, Z1
+	VADDPS       c3f800000<>+0(SB), Z4, Z1
+	VSCALEFPS    Z3, Z1, Z1
 	VADDPS       c3f800000<>+0(SB), Z1, Z1
 	VDIVPS       Z1, Z2, Z1
 	VFMADD213PS  Z8, Z1, Z0

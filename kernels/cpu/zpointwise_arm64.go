@@ -34,6 +34,11 @@ func maximumF32AVX2(dst, a, b *float32, n int)
 //go:noescape
 func minimumF32AVX2(dst, a, b *float32, n int)
 
+// preluF32AVX2 is a where a > 0, else a * b.
+//
+//go:noescape
+func preluF32AVX2(dst, a, b *float32, n int)
+
 // addScalarF32AVX2 is dst = a + s.
 //
 //go:noescape
@@ -134,6 +139,16 @@ func expF32AVX2(dst, x *float32, n int)
 //go:noescape
 func logF32AVX2(dst, x *float32, n int)
 
+// expm1F32AVX2 is e^x - 1.
+//
+//go:noescape
+func expm1F32AVX2(dst, x *float32, n int)
+
+// log1pF32AVX2 is log(1 + x).
+//
+//go:noescape
+func log1pF32AVX2(dst, x *float32, n int)
+
 // tanhF32AVX2 is the hyperbolic tangent.
 //
 //go:noescape
@@ -193,6 +208,11 @@ func mishF32AVX2(dst, x *float32, n int)
 //
 //go:noescape
 func mulAddF32AVX2(dst, a, b, c *float32, n int)
+
+// whereF32AVX2 is a where c is not 0, else b.
+//
+//go:noescape
+func whereF32AVX2(dst, c, a, b *float32, n int)
 
 // affineF32AVX2 is dst = x*scale + shift, rounded once.
 //

@@ -18,6 +18,8 @@ func pointwiseFunctions() {
 	binary("maximum", "is the larger of a and b.", func(a, b vec) vec { return choose(cmp(a, 3, a), a, maxOf(a, b)) })
 	binary("minimum", "is the smaller of a and b.", func(a, b vec) vec { return choose(cmp(a, 3, a), a, minOf(a, b)) })
 
+	binary("prelu", "is a where a > 0, else a * b.", func(a, b vec) vec { return choose(cmp(a, 14, load(num(0))), a, mul(a, b)) })
+
 	scalar("addScalar", "is dst = a + s.", func(a, s vec) vec { return add(a, s) })
 	scalar("rsubScalar", "is dst = s - a.", func(a, s vec) vec { return sub(s, a) })
 	scalar("mulScalar", "is dst = a * s.", func(a, s vec) vec { return mul(a, s) })
@@ -39,6 +41,8 @@ func pointwiseFunctions() {
 	unary("trunc", "rounds towards zero.", 4, rounding(11))
 	unary("exp", "is e^x.", 2, exp)
 	unary("log", "is the natural logarithm.", 2, log)
+	unary("expm1", "is e^x - 1.", 2, expm1)
+	unary("log1p", "is log(1 + x).", 1, log1p)
 	unary("tanh", "is the hyperbolic tangent.", 1, tanh)
 	unary("sigmoid", "is 1 / (1 + e^-x).", 2, func(x vec) vec { return div(load(num(1)), onePlusExpNeg(x)) })
 	unary("silu", "is x / (1 + e^-x).", 2, silu)
@@ -51,6 +55,7 @@ func pointwiseFunctions() {
 	unary("hardSigmoid", "is min(max(x+3, 0), 6) / 6.", 2, func(x vec) vec { return mul(clamp6(x), num(1.0/6)) })
 	unary("mish", "is x * tanh(log(1 + e^x)).", 1, mish)
 	mulAdd()
+	where()
 	affine()
 	center()
 	normRow()
@@ -95,6 +100,17 @@ func mulAdd() {
 	p := pass{name: "mulAdd", in: []Register{a, b, c}, out: dst, n: n, unroll: 2, body: func(in []vec, _ Op, _ int) vec {
 		VFMADD213PS(in[2], in[1], in[0])
 		return in[0]
+	}}
+	p.emit()
+	VZEROUPPER()
+	RET()
+}
+
+func where() {
+	function("whereF32"+isa(), "func(dst, c, a, b *float32, n int)", "is a where c is not 0, else b.")
+	dst, c, a, b, n := Load(Param("dst"), GP64()), Load(Param("c"), GP64()), Load(Param("a"), GP64()), Load(Param("b"), GP64()), Load(Param("n"), GP64())
+	p := pass{name: "where", in: []Register{c, a, b}, out: dst, n: n, unroll: 4, body: func(in []vec, _ Op, _ int) vec {
+		return choose(cmp(in[0], 4, load(num(0))), in[1], in[2])
 	}}
 	p.emit()
 	VZEROUPPER()
@@ -162,6 +178,33 @@ func exp(x vec) vec {
 	return mul(mul(y, power2(half)), power2(i))
 }
 
+// expm1: with x = n ln 2 + r and q = e^r - 1, e^x - 1 = 2^n q + (2^n - 1). Halves, so that 2^128 does not overflow too early.
+func expm1(x vec) vec {
+	v := minOf(load(num(89)), x)
+	v = maxOf(load(num(-30)), v)
+	q, n := expReduced(v)
+	i, half := VEC(), VEC()
+	VCVTPS2DQ(n, i)
+	VPADDD(bits(126), i, half)
+	VPSLLD(Imm(23), half, half) // 2^(n-1)
+	y := sub(half, num(0.5))
+	VFMADD231PS(half, q, y)
+	y = add(y, y)
+	return choose(cmp(x, 0, load(num(0))), x, y) // -0 stays
+}
+
+// log1p: the rounding error of 1 + x is made good in first order.
+func log1p(x vec) vec {
+	u := add(x, num(1))
+	c := div(sub(x, sub(u, num(1))), u)
+	y := log(u)
+	whole := add(y, c)
+	zero := load(num(0))
+	y = choose(cmp(u, 14, zero), whole, y) // u > 0
+	y = choose(cmp(u, 14, num(math.MaxFloat32)), u, y)
+	return choose(cmp(x, 0, zero), x, y)
+}
+
 // expNormal is e^x where x and the result are known to be within the normal range.
 func expNormal(x vec) vec {
 	y, i := expParts(x)
@@ -179,13 +222,19 @@ func expParts(x vec) (y, i vec) {
 }
 
 func expFloats(x vec) (y, n vec) {
+	y, n = expReduced(x)
+	return add(y, num(1)), n
+}
+
+// expReduced gives e^r - 1 and n of e^x = 2^n e^r.
+func expReduced(x vec) (y, n vec) {
 	n, r := rounded(8, mul(x, num(math.Log2E))), copyOf(x)
 	const hi = 0.693359375 // few bits, so that n*hi is exact
 	VFNMADD231PS(num(hi), n, r)
 	VFNMADD231PS(num(math.Ln2-hi), n, r)
 	y = poly(r, 0.500000001429, 0.166666667618, 0.0416664567882, 0.00833328417373, 0.00139345437939, 0.000199088600083)
 	VFMADD213PS(r, mul(r, r), y) // r + r^2 p
-	return add(y, num(1)), n
+	return y, n
 }
 
 // power2 is 2^i of integers in the exponent's range.

@@ -271,11 +271,15 @@ func (p *pass) emit() {
 	Label(p.name + "_done")
 }
 
-// broadcast loads a float32 parameter into all lanes.
+// broadcast loads a float32 parameter into all lanes. (avo's Load would take MOVSS, which costs a hundred cycles on Intel's CPUs once
+// the upper halves of the registers are in use.)
 func broadcast(name string) vec {
-	x := Load(Param(name), XMM())
+	p, err := Param(name).Resolve()
+	if err != nil {
+		panic(err)
+	}
 	y := VEC()
-	VBROADCASTSS(x, y)
+	VBROADCASTSS(p.Addr, y)
 	return y
 }
 

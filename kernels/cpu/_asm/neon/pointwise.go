@@ -11,6 +11,7 @@ func pointwise() {
 	binary("div", "is dst = a / b.", (*straight).div)
 	binary("maximum", "is the larger of a and b.", (*straight).larger)
 	binary("minimum", "is the smaller of a and b.", (*straight).smaller)
+	binary("prelu", "is a where a > 0, else a * b.", func(s *straight, a, b val) val { return s.choose(s.greater(a, s.num(0)), a, s.mul(a, b)) })
 
 	scalar("addScalar", "is dst = a + s.", (*straight).addF)
 	scalar("rsubScalar", "is dst = s - a.", func(s *straight, a, b val) val { return s.sub(b, a) })
@@ -33,6 +34,8 @@ func pointwise() {
 	unary("trunc", "rounds towards zero.", 4, func(s *straight, x val) val { return s.op2(frintz, x) })
 	unary("exp", "is e^x.", 2, (*straight).exp)
 	unary("log", "is the natural logarithm.", 2, (*straight).log)
+	unary("expm1", "is e^x - 1.", 2, (*straight).expm1)
+	unary("log1p", "is log(1 + x).", 2, (*straight).log1p)
 	unary("tanh", "is the hyperbolic tangent.", 2, (*straight).tanh)
 	unary("sigmoid", "is 1 / (1 + e^-x).", 2, (*straight).sigmoid)
 	unary("silu", "is x / (1 + e^-x).", 2, func(s *straight, x val) val { return s.div(x, s.onePlusExpNeg(x)) })
@@ -47,6 +50,8 @@ func pointwise() {
 
 	elementwise("mulAdd", "func(dst, a, b, c *float32, n int)", "is dst = a*b + c, rounded once.", []string{"a", "b", "c"}, nil, 2,
 		func(s *straight, in, _ []val) val { return s.fma(in[2], in[0], in[1]) })
+	elementwise("where", "func(dst, c, a, b *float32, n int)", "is a where c is not 0, else b.", []string{"c", "a", "b"}, nil, 4,
+		func(s *straight, in, _ []val) val { return s.choose(s.equal(in[0], s.num(0)), in[2], in[1]) })
 	elementwise("affine", "func(dst, x *float32, scale, shift float32, n int)", "is dst = x*scale + shift, rounded once.", []string{"x"}, []string{"scale", "shift"}, 4,
 		func(s *straight, in, p []val) val { return s.fma(p[1], in[0], p[0]) })
 	elementwise("center", "func(dst, x *float32, mean, scale, shift float32, n int)", "is dst = (x-mean)*scale + shift.", []string{"x"}, []string{"mean", "scale", "shift"}, 4,
@@ -113,15 +118,41 @@ func (s *straight) expNormal(x val) val {
 	return s.op3(addv, y, s.shl(i, 23)) // into the exponent
 }
 
+// expm1: with x = n ln 2 + r and q = e^r - 1, e^x - 1 = 2^n q + (2^n - 1). Halves, so that 2^128 does not overflow too early.
+func (s *straight) expm1(x val) val {
+	v := s.min(s.num(89), x)
+	v = s.max(s.num(-30), v)
+	q, i := s.expReduced(v)
+	half := s.shl(s.op3(addv, i, s.bits(126)), 23) // 2^(n-1)
+	y := s.fma(s.sub(half, s.num(0.5)), half, q)
+	return s.choose(s.equal(x, s.num(0)), x, s.addF(y, y)) // -0 stays
+}
+
+// log1p: the rounding error of 1 + x is made good in first order.
+func (s *straight) log1p(x val) val {
+	u := s.addF(x, s.num(1))
+	c := s.div(s.sub(x, s.sub(u, s.num(1))), u)
+	y := s.log(u)
+	y = s.choose(s.greater(u, s.num(0)), s.addF(y, c), y)
+	y = s.choose(s.greater(u, s.num(math.MaxFloat32)), u, y)
+	return s.choose(s.equal(x, s.num(0)), x, y)
+}
+
 // expParts gives e^r and n of e^x = 2^n e^r.
 func (s *straight) expParts(x val) (y, i val) {
+	y, i = s.expReduced(x)
+	return s.addF(y, s.num(1)), i
+}
+
+// expReduced gives e^r - 1 and n of e^x = 2^n e^r.
+func (s *straight) expReduced(x val) (y, i val) {
 	n := s.op2(frintn, s.mul(x, s.num(math.Log2E)))
 	const hi = 0.693359375 // few bits, so that n*hi is exact
 	r := s.fnma(x, n, s.num(hi))
 	r = s.fnma(r, n, s.num(math.Ln2-hi))
 	y = s.poly(r, 0.500000001429, 0.166666667618, 0.0416664567882, 0.00833328417373, 0.00139345437939, 0.000199088600083)
 	y = s.fma(r, s.mul(r, r), y) // r + r^2 p
-	return s.addF(y, s.num(1)), s.op2(fcvtns, n)
+	return y, s.op2(fcvtns, n)
 }
 
 // power2 is 2^i of integers in the exponent's range.
