@@ -388,6 +388,25 @@ func TestPointwise(t *testing.T) {
 			z := b.Call("view", b.Call("mul.Tensor", b.Call("sqrt", y), in[1]), []int{120})
 			return values{b.Call("clamp", z, -1, 1)}
 		}, nil, nil, 0},
+		{"conditions", [][]int64{{5, 300}, {300}, {5, 1}}, func(b *builder, in values) values {
+			c, d := b.Call("gt.Scalar", in[0], 0.2), b.Call("lt.Scalar", in[1], 0)
+			y := b.Call("where.self", d, b.Call("exp", in[0]), in[2])
+			y = b.Call("masked_fill.Scalar", b.Call("neg", y), c, -2.5)
+			return values{y, b.Call("where.self", c, b.Call("relu", in[0]), aten.WrapScalar(aten.FloatS(-1e30)))}
+		}, []string{"where(x1, t0, x2)"}, []string{"aten.where", "masked_fill"}, 0},
+		{"a condition laid out otherwise", [][]int64{{40, 33}, {33, 40}}, func(b *builder, in values) values {
+			return values{b.Call("where.self", b.Call("t", b.Call("gt.Scalar", in[1], 0)), in[0], b.Call("neg", in[0]))}
+		}, nil, nil, 0},
+		{"activations made of others", [][]int64{{5, 700}, {5, 700}}, func(b *builder, in values) values {
+			y := b.Call("softplus", b.Call("mul.Scalar", in[0], 9), 1.5, 4)
+			y = b.Call("add.Tensor", y, b.Call("elu", in[0], 1.3))
+			y = b.Call("add.Tensor", y, b.Call("log1p", b.Call("abs", in[1])))
+			y = b.Call("sub.Tensor", y, b.Call("expm1", in[1]))
+			return values{b.Call("trunc", b.Call("mul.Scalar", y, 10)), b.Call("round", in[0]), b.Call("prelu", in[1], b.weight(700))}
+		}, []string{"softplus", "elu", "expm1", "prelu", "log1p"}, []string{"aten."}, 1e-4},
+		{"short rows", [][]int64{{7, 50, 1}, {50, 6}, {7, 1, 6}}, func(b *builder, in values) values {
+			return values{b.Call("mul.Tensor", b.Call("exp", b.Call("mul.Tensor", in[0], in[1])), in[2])}
+		}, nil, nil, 0},
 		{"in place, through a view", [][]int64{{4, 6}}, func(b *builder, in values) values {
 			x := b.Call("mul.Scalar", in[0], 2)
 			b.Call("add_.Scalar", b.Call("select.int", x, 0, 1), 1)

@@ -142,6 +142,37 @@ func TestSoftmaxOfInfinities(t *testing.T) {
 	})
 }
 
+func TestSoftmaxOfColumns(t *testing.T) {
+	const n, step = 5, 90
+	rng := rand.New(rand.NewSource(3))
+	x := randoms(rng, n*step)
+	x[7] = float32(math.Inf(-1))
+	for _, log := range []bool{false, true} {
+		variants(t, func(t *testing.T) {
+			got := append([]float32(nil), x...)
+			SoftmaxColumnsF32(got[2:], got[2:], n, step, 70, log)
+			for c := range step {
+				sum := 0.0
+				for r := range n {
+					sum += math.Exp(float64(x[r*step+c]))
+				}
+				for r := range n {
+					want := math.Exp(float64(x[r*step+c])) / sum
+					if log {
+						want = float64(x[r*step+c]) - math.Log(sum)
+					}
+					if c < 2 || c >= 72 {
+						want = float64(x[r*step+c])
+					}
+					if g := float64(got[r*step+c]); !(math.Abs(g-want) <= 1e-6*(1+math.Abs(want))) && g != want {
+						t.Errorf("log %v: element %d of column %d is %v, want %v", log, r, c, g, want)
+					}
+				}
+			}
+		})
+	}
+}
+
 func BenchmarkLayerNormSmall(b *testing.B) {
 	for _, s := range [][2]int{{500, 64}, {1600, 96}, {128, 384}} {
 		b.Run(fmt.Sprint(s), func(b *testing.B) {

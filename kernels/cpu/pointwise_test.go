@@ -195,6 +195,49 @@ func TestBinaryAgainstGeneric(t *testing.T) {
 	}
 }
 
+// ELU, softplus and where against float64, special numbers included; dst may be an input.
+func TestComposedFunctions(t *testing.T) {
+	x := inputs(3000)
+	y, c := make([]float32, len(x)), make([]float32, len(x))
+	for i := range c {
+		c[i] = float32(i % 3)
+	}
+	check := func(t *testing.T, name string, want func(v float64, i int) float64) {
+		t.Helper()
+		for i, v := range x {
+			if w := want(float64(v), i); ulpsApart(y[i], w) > 4 && math.Abs(float64(y[i])-w) > 1e-37 {
+				t.Errorf("%s(%v) is %v, want %v", name, v, y[i], w)
+			}
+		}
+	}
+	variants(t, func(t *testing.T) {
+		copy(y, x)
+		ELUF32(y, y, 1.5, 0.75, 0.5)
+		check(t, "elu", func(v float64, _ int) float64 {
+			if v > 0 || v != v {
+				return v * 0.75
+			}
+			return math.Expm1(v*0.5) * 1.5 * 0.75
+		})
+		copy(y, x)
+		SoftplusF32(y, y, 2, 15)
+		check(t, "softplus", func(v float64, _ int) float64 {
+			if v*2 > 15 {
+				return v
+			}
+			return math.Log1p(math.Exp(v*2)) / 2
+		})
+		copy(y, x)
+		WhereF32(y, c, y, c)
+		check(t, "where", func(v float64, i int) float64 {
+			if c[i] != 0 {
+				return v
+			}
+			return 0
+		})
+	})
+}
+
 func BenchmarkUnary(b *testing.B) {
 	x := randoms(rand.New(rand.NewSource(1)), 4096)
 	y := make([]float32, len(x))

@@ -1,0 +1,88 @@
+package aten
+
+import (
+	"math"
+	"testing"
+
+	"github.com/pt2go/pt2/tensor"
+)
+
+// ramp is a tensor of numbers that differ.
+func ramp(sizes ...int64) *Value {
+	t := tensor.New(tensor.Float32, sizes...)
+	for i, d := 0, tensor.Data[float32](t); i < len(d); i++ {
+		d[i] = float32(math.Sin(float64(i)*1.7)) * 3
+	}
+	return FromTensor(t)
+}
+
+// An index that was expanded along the last dimension moves whole rows; the same index written out goes element by element.
+func TestExpandedIndex(t *testing.T) {
+	b := eager()
+	ids, _ := tensor.FromSlice([]int64{3, 0, 3, 1, 3, 2}, 3, 2, 1)
+	short := b.Call("expand", ids, []int{3, 2, 20})
+	long := b.Call("contiguous", short)
+	self, src := ramp(3, 4, 20), ramp(3, 2, 20)
+	same := func(name string, x, y *Value) {
+		t.Helper()
+		g, w := tensor.Contiguous[float32](x.T), tensor.Contiguous[float32](y.T)
+		for i := range w {
+			if g[i] != w[i] {
+				t.Fatalf("%s: element %d is %v by rows, %v one by one", name, i, g[i], w[i])
+			}
+		}
+	}
+	same("gather", b.Call("gather", self, 1, short), b.Call("gather", self, 1, long))
+	same("scatter", b.Call("scatter.src", self, 1, short, src), b.Call("scatter.src", self, 1, long, src))
+	same("scatter_add", b.Call("scatter_add", self, 1, short, src), b.Call("scatter_add", self, 1, long, src))
+	for _, r := range []string{"sum", "prod", "amax", "amin", "mean"} {
+		for _, include := range []bool{true, false} {
+			same(r, b.Call("scatter_reduce.two", self, 1, short, src, r, Kw("include_self", include)),
+				b.Call("scatter_reduce.two", self, 1, long, src, r, Kw("include_self", include)))
+		}
+	}
+}
+
+// Sums, means and softmax go by rows, by columns or element by element, as x lies in memory.
+func TestReductionsInAnyLayout(t *testing.T) {
+	b := eager()
+	x := ramp(3, 18, 20)
+	at := func(v *Value, i, j, k int) float64 {
+		s := v.T.Strides()
+		return float64(tensor.Data[float32](v.T)[int64(i)*s[0]+int64(j)*s[1]+int64(k)*s[2]])
+	}
+	for _, order := range [][]int{{0, 1, 2}, {0, 2, 1}, {2, 1, 0}, {1, 0, 2}} {
+		back := make([]int, 3)
+		for i, d := range order {
+			back[d] = i
+		}
+		y := b.Call("permute", b.Call("contiguous", b.Call("permute", x, order)), back)
+		for dim := range 3 {
+			sum, mean := b.Call("sum.dim_IntList", y, []int{dim}, true), b.Call("mean.dim", y, []int{dim}, true)
+			top := b.Call("amax", y, []int{dim}, true)
+			p, l := b.Call("_softmax", y, dim, false), b.Call("_log_softmax", y, dim, false)
+			for i := range 3 {
+				for j := range 18 {
+					for k := range 20 {
+						n, s, e, m := 0.0, 0.0, 0.0, math.Inf(-1)
+						for q := range y.T.Sizes()[dim] {
+							c := [3]int{i, j, k}
+							c[dim] = int(q)
+							v := at(x, c[0], c[1], c[2])
+							n, s, e, m = n+1, s+v, e+math.Exp(v), max(m, v)
+						}
+						c := [3]int{i, j, k}
+						c[dim] = 0
+						v := at(x, i, j, k)
+						for _, w := range [][2]float64{{at(sum, c[0], c[1], c[2]), s}, {at(mean, c[0], c[1], c[2]), s / n}, {at(top, c[0], c[1], c[2]), m},
+							{at(p, i, j, k), math.Exp(v) / e}, {at(l, i, j, k), v - math.Log(e)}} {
+							if math.Abs(w[0]-w[1]) > 1e-5 {
+								t.Fatalf("order %v, dim %d: %v, want %v", order, dim, w[0], w[1])
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+}
