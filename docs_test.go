@@ -48,6 +48,8 @@ func declared(t *testing.T, pkg string) map[string]bool {
 		dir = "."
 	case "passes":
 		dir = "export/passes"
+	case "nn", "functional":
+		dir = "tracer/" + pkg
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {

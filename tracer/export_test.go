@@ -39,11 +39,10 @@ func (n *net) Forward(x ...*tracer.Tensor) []*tracer.Tensor {
 
 func newNet(train bool) *net {
 	g := nn.Seed(1)
-	conv := nn.NewConv2d(g, 3, 8, 3)
-	conv.Padding, conv.Stride = [2]int64{1, 1}, [2]int64{2, 2}
+	conv := nn.NewConv2d(g, 3, 8, 3, nn.Padding(1), nn.Stride(2))
 	norm := nn.NewBatchNorm2d(8)
 	norm.Training = train
-	return &net{nn.NewSequential(conv, norm, nn.ReLU(), nn.NewGroupedConv2d(g, 8, 8, 3, 2), nn.SiLU()), nn.NewLayerNorm(8), nn.NewLinear(g, 8, 5)}
+	return &net{nn.NewSequential(conv, norm, nn.ReLU(), nn.NewConv2d(g, 8, 8, 3, nn.Groups(2)), nn.SiLU()), nn.NewLayerNorm(8), nn.NewLinear(g, 8, 5)}
 }
 
 // words is a model of token ids with positions up to the sequence's length.
@@ -97,7 +96,7 @@ func examples() []example {
 		{"words", &words{nn.NewEmbedding(g, 11, 6), nn.NewSequential(nn.NewLinear(g, 6, 6), nn.GELU())}, []*tensor.Tensor{ids(2, 5), ramp(2, 5)},
 			[]*tensor.Tensor{ids(3, 9), ramp(3, 9)}, []tracer.Option{tracer.WithDynamic("ids", 0, batch), tracer.WithDynamic("mask", 0, batch),
 				tracer.WithDynamic("ids", 1, length), tracer.WithDynamic("mask", 1, length)}},
-		{"mlp", nn.NewSequential(nn.NewLinear(g, 4, 8), nn.Tanh(), &nn.Dropout{P: 0.5}, nn.NewLinear(g, 8, 3), nn.Softmax(1)),
+		{"mlp", nn.NewSequential(nn.NewLinear(g, 4, 8), nn.Tanh(), nn.NewDropout(0.5), nn.NewLinear(g, 8, 3), nn.Softmax(1)),
 			[]*tensor.Tensor{ramp(2, 4)}, []*tensor.Tensor{ramp(9, 4)}, []tracer.Option{tracer.WithDynamic("input", 0, batch)}},
 	}
 }

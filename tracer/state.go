@@ -27,6 +27,11 @@ type Child struct {
 	Module Module
 }
 
+// Holder is a module whose own parameters are no fields: their names in the state dict, and they.
+type Holder interface {
+	Parameters() (names []string, parameters []*Parameter)
+}
+
 // Typed is a module that tells its type as PyTorch's metadata has it, such as "torch.nn.modules.linear.Linear".
 type Typed interface{ TypeName() string }
 
@@ -109,6 +114,12 @@ func (t *tree) module(fqn string, m Module) error {
 			}
 		}
 	}
+	if h, ok := m.(Holder); ok {
+		names, parameters := h.Parameters()
+		for i, p := range parameters {
+			t.entries = append(t.entries, entry{fqn: join(fqn, names[i]), param: p})
+		}
+	}
 	if c, ok := m.(Container); ok {
 		children = c.Children()
 	}
@@ -119,6 +130,18 @@ func (t *tree) module(fqn string, m Module) error {
 		if err := t.module(join(fqn, c.Name), c.Module); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// EachModule calls f for a model and all its sub-modules with their names, "" for the model; a module that has several has several calls.
+func EachModule(m Module, f func(name string, m Module)) error {
+	t, err := walk(m)
+	if err != nil {
+		return err
+	}
+	for _, c := range t.modules {
+		f(c.Name, c.Module)
 	}
 	return nil
 }

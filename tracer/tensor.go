@@ -59,6 +59,9 @@ func (t *Tensor) Ops(name string, args ...any) []*Tensor {
 	return t.s.ops(name, append([]any{t}, args...))
 }
 
+// Operands is a list of tensors, parameters and buffers as one argument of an operator.
+type Operands []any
+
 // On calls an operator whose first argument is not t: all arguments are given. t only tells the run.
 func (t *Tensor) On(name string, args ...any) *Tensor { return t.s.ops(name, args)[0] }
 
@@ -110,6 +113,12 @@ func (s *session) lower(a any) any {
 		}
 		return s.lifted(a, a.T)
 	case []*Tensor:
+		out := make([]*aten.Value, len(a))
+		for i, t := range a {
+			out[i], _ = s.lower(t).(*aten.Value)
+		}
+		return out
+	case Operands:
 		out := make([]*aten.Value, len(a))
 		for i, t := range a {
 			out[i], _ = s.lower(t).(*aten.Value)

@@ -1,66 +1,72 @@
-// Package nn has the usual layers for models written in Go: initialised as PyTorch initialises them (from the same stream of random
-// numbers), with the names that PyTorch's state dicts have.
+// Package nn has the layers of torch.nn for models written in Go: initialised as PyTorch initialises them (from the same stream of
+// random numbers), with the names that PyTorch's state dicts have.
+//
+//	g := nn.Seed(0)
+//	net := nn.NewSequential(
+//		nn.NewConv2d(g, 3, 16, 3, nn.Stride(2), nn.Padding(1), nn.NoBias()),
+//		nn.NewBatchNorm2d(16),
+//		nn.ReLU(),
+//		nn.NewAdaptiveAvgPool2d(1),
+//		nn.NewFlatten(),
+//		nn.NewLinear(g, 16, 10),
+//	)
+//
+// Constructors take what PyTorch's take without a default, in PyTorch's order, then options. What they refuse (channels that do not divide
+// by the groups, an option the layer does not have) is reported by the first call of the layer, so by [tracer.Run] or [tracer.Export].
+//
+// Layers start in evaluation mode, since exported programs serve; [Train] switches them.
 package nn
 
 import (
-	"math"
-
 	"github.com/pt2go/pt2/aten"
-	"github.com/pt2go/pt2/tensor"
 	"github.com/pt2go/pt2/tracer"
 )
 
 // Seed starts the random numbers that layers are initialised from, as torch.manual_seed does.
 func Seed(seed uint64) *aten.Generator { return aten.NewGenerator(seed) }
 
-// uniform is a parameter drawn from [-bound, bound), as Tensor.uniform_ draws it.
-func uniform(g *aten.Generator, bound float64, sizes ...int64) *tracer.Parameter {
-	t := tensor.New(tensor.Float32, sizes...)
-	draw(g, "uniform_", t, -bound, bound)
-	return &tracer.Parameter{T: t, RequiresGrad: true}
+// layer is what all layers have: their name in PyTorch, and what was wrong with their arguments.
+type layer struct {
+	class string
+	err   error
 }
 
-func normal(g *aten.Generator, sizes ...int64) *tracer.Parameter {
-	t := tensor.New(tensor.Float32, sizes...)
-	draw(g, "normal_", t, 0.0, 1.0)
-	return &tracer.Parameter{T: t, RequiresGrad: true}
-}
+// TypeName is the layer's type as PyTorch's metadata has it.
+func (l *layer) TypeName() string { return "torch.nn.modules." + l.class }
 
-func draw(g *aten.Generator, op string, t *tensor.Tensor, a, b float64) {
-	if t.Numel() == 0 {
-		return
+// check refuses the call of a layer that was made with wrong arguments.
+func (l *layer) check() {
+	if l.err != nil {
+		panic(l.err)
 	}
-	aten.NewBuild(&aten.Eager{Rand: g}, nil).Call(op, aten.FromTensor(t), a, b)
 }
 
-// constant is a tensor of equal elements.
-func constant(v float32, sizes ...int64) *tensor.Tensor {
-	t := tensor.New(tensor.Float32, sizes...)
-	for i := range tensor.Data[float32](t) {
-		tensor.Data[float32](t)[i] = v
+// refuse keeps the first thing that is wrong with the arguments.
+func (l *layer) refuse(msg string) {
+	if l.err == nil {
+		l.err = &tracer.UserError{Kind: tracer.InvalidInput, Msg: l.class[lastDot(l.class)+1:] + ": " + msg}
 	}
-	return t
 }
 
-func weight(v float32, sizes ...int64) *tracer.Parameter {
-	return &tracer.Parameter{T: constant(v, sizes...), RequiresGrad: true}
-}
-
-// invSqrt is 1/sqrt(n), 0 for none.
-func invSqrt(n int64) float64 {
-	if n <= 0 {
-		return 0
+func lastDot(s string) int {
+	for i := len(s) - 1; i >= 0; i-- {
+		if s[i] == '.' {
+			return i
+		}
 	}
-	return 1 / math.Sqrt(float64(n))
-}
-
-// kaimingBound is the bound of kaiming_uniform_ with a = sqrt(5), computed in PyTorch's steps.
-func kaimingBound(fanIn int64) float64 {
-	if fanIn <= 0 {
-		return 0
-	}
-	gain := math.Sqrt(2.0 / (1 + math.Pow(math.Sqrt(5), 2)))
-	return math.Sqrt(3.0) * (gain / math.Sqrt(float64(fanIn)))
+	return -1
 }
 
 func one(t *tracer.Tensor) []*tracer.Tensor { return []*tracer.Tensor{t} }
+
+// trainable is a layer that computes something else in training.
+type trainable interface{ train(on bool) }
+
+// Train switches a model and all its sub-modules to training or to evaluation, as Module.train and Module.eval do.
+func Train(m tracer.Module, on bool) error {
+	return tracer.EachModule(m, func(_ string, m tracer.Module) {
+		if t, ok := m.(trainable); ok {
+			t.train(on)
+		}
+	})
+}
