@@ -59,11 +59,40 @@ func (t *Tensor) Ops(name string, args ...any) []*Tensor {
 	return t.s.ops(name, append([]any{t}, args...))
 }
 
-// Operands is a list of tensors, parameters and buffers as one argument of an operator.
-type Operands []any
+// Operand is what operators take for a tensor: a *[Tensor], *[Parameter] or *[Buffer].
+type Operand interface{ operand() }
+
+func (*Tensor) operand()    {}
+func (*Parameter) operand() {}
+func (*Buffer) operand()    {}
+
+// Operands is a list of tensors as one argument of an operator.
+type Operands []Operand
+
+// Invoke calls an operator of ATen; the run is that of the first tensor among the arguments. See [Tensor.Op].
+func Invoke(name string, args ...any) []*Tensor {
+	for _, a := range args {
+		switch a := a.(type) {
+		case *Tensor:
+			if a != nil {
+				return a.s.ops(name, args)
+			}
+		case Operands:
+			for _, o := range a {
+				if t, ok := o.(*Tensor); ok && t != nil {
+					return t.s.ops(name, args)
+				}
+			}
+		}
+	}
+	panic(&UserError{Kind: InvalidInput, Msg: name + ": one of the arguments must be a tensor of the run"})
+}
 
 // On calls an operator whose first argument is not t: all arguments are given. t only tells the run.
-func (t *Tensor) On(name string, args ...any) *Tensor { return t.s.ops(name, args)[0] }
+func (t *Tensor) On(name string, args ...any) *Tensor { return t.OnN(name, args...)[0] }
+
+// OnN is [Tensor.On] for operators with several results.
+func (t *Tensor) OnN(name string, args ...any) []*Tensor { return t.s.ops(name, args) }
 
 // Add adds a number to a buffer in place, such as a count of calls. t only tells the run.
 func (t *Tensor) Add(b *Buffer, n int64) { t.s.ops("add_.Tensor", []any{b, n}) }

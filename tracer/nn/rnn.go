@@ -126,7 +126,7 @@ func (r *RNN) Forward(x ...*tracer.Tensor) []*tracer.Tensor {
 			states = append(states, zeros(r.hidden))
 		}
 	}
-	weights := make([]any, len(r.parameters))
+	weights := make(tracer.Operands, len(r.parameters))
 	for i, p := range r.parameters {
 		weights[i] = p
 	}
@@ -134,7 +134,7 @@ func (r *RNN) Forward(x ...*tracer.Tensor) []*tracer.Tensor {
 	if lstm {
 		first = states
 	}
-	out := h.Ops(r.op, first, tracer.Operands(weights), r.bias, r.layers, r.dropout, r.Training, r.both, r.batchFirst)
+	out := h.Ops(r.op, first, weights, r.bias, r.layers, r.dropout, r.Training, r.both, r.batchFirst)
 	if single {
 		out[0] = out[0].Op("squeeze.dim", batchAt)
 		for i := 1; i < len(out); i++ {
