@@ -3012,68 +3012,68 @@ sigmoid_many:
 	CMPQ         DX, $0x00000010
 	JL           sigmoid_one
 	VMOVUPS      (CX), Y0
-	VMOVUPS      c3f800000<>+0(SB), Y1
 	VXORPS       c80000000<>+0(SB), Y0, Y0
-	VMOVUPS      c42b20000<>+0(SB), Y2
-	VMINPS       Y0, Y2, Y0
-	VMOVUPS      cc2d10000<>+0(SB), Y2
-	VMAXPS       Y0, Y2, Y0
-	VMULPS       c3fb8aa3b<>+0(SB), Y0, Y2
-	VROUNDPS     $0x08, Y2, Y2
+	VMOVUPS      c42b20000<>+0(SB), Y1
+	VMINPS       Y0, Y1, Y0
+	VMOVUPS      cc2d10000<>+0(SB), Y1
+	VMAXPS       Y0, Y1, Y0
+	VMULPS       c3fb8aa3b<>+0(SB), Y0, Y1
+	VROUNDPS     $0x08, Y1, Y1
 	VMOVAPS      Y0, Y0
-	VFNMADD231PS c3f318000<>+0(SB), Y2, Y0
-	VFNMADD231PS cb95e8083<>+0(SB), Y2, Y0
+	VFNMADD231PS c3f318000<>+0(SB), Y1, Y0
+	VFNMADD231PS cb95e8083<>+0(SB), Y1, Y0
+	VMOVUPS      c3950c270<>+0(SB), Y2
+	VFMADD213PS  c3ab6a492<>+0(SB), Y0, Y2
+	VFMADD213PS  c3c088854<>+0(SB), Y0, Y2
+	VFMADD213PS  c3d2aaa72<>+0(SB), Y0, Y2
+	VFMADD213PS  c3e2aaaab<>+0(SB), Y0, Y2
+	VFMADD213PS  c3f000000<>+0(SB), Y0, Y2
+	VMULPS       Y0, Y0, Y3
+	VFMADD213PS  Y0, Y3, Y2
+	VADDPS       c3f800000<>+0(SB), Y2, Y0
+	VCVTPS2DQ    Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPADDD       c0000007f<>+0(SB), Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VMULPS       Y2, Y0, Y0
+	VPADDD       c0000007f<>+0(SB), Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	VADDPS       c3f800000<>+0(SB), Y0, Y0
+	VMOVUPS      c3f800000<>+0(SB), Y1
+	VDIVPS       Y0, Y1, Y0
+	VMOVUPS      32(CX), Y1
+	VXORPS       c80000000<>+0(SB), Y1, Y1
+	VMOVUPS      c42b20000<>+0(SB), Y2
+	VMINPS       Y1, Y2, Y1
+	VMOVUPS      cc2d10000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y1
+	VMULPS       c3fb8aa3b<>+0(SB), Y1, Y2
+	VROUNDPS     $0x08, Y2, Y2
+	VMOVAPS      Y1, Y1
+	VFNMADD231PS c3f318000<>+0(SB), Y2, Y1
+	VFNMADD231PS cb95e8083<>+0(SB), Y2, Y1
 	VMOVUPS      c3950c270<>+0(SB), Y3
-	VFMADD213PS  c3ab6a492<>+0(SB), Y0, Y3
-	VFMADD213PS  c3c088854<>+0(SB), Y0, Y3
-	VFMADD213PS  c3d2aaa72<>+0(SB), Y0, Y3
-	VFMADD213PS  c3e2aaaab<>+0(SB), Y0, Y3
-	VFMADD213PS  c3f000000<>+0(SB), Y0, Y3
-	VMULPS       Y0, Y0, Y4
-	VFMADD213PS  Y0, Y4, Y3
-	VADDPS       c3f800000<>+0(SB), Y3, Y0
+	VFMADD213PS  c3ab6a492<>+0(SB), Y1, Y3
+	VFMADD213PS  c3c088854<>+0(SB), Y1, Y3
+	VFMADD213PS  c3d2aaa72<>+0(SB), Y1, Y3
+	VFMADD213PS  c3e2aaaab<>+0(SB), Y1, Y3
+	VFMADD213PS  c3f000000<>+0(SB), Y1, Y3
+	VMULPS       Y1, Y1, Y4
+	VFMADD213PS  Y1, Y4, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y1
 	VCVTPS2DQ    Y2, Y2
 	VPSRAD       $0x01, Y2, Y3
 	VPSUBD       Y3, Y2, Y2
 	VPADDD       c0000007f<>+0(SB), Y3, Y3
 	VPSLLD       $0x17, Y3, Y3
-	VMULPS       Y3, Y0, Y0
+	VMULPS       Y3, Y1, Y1
 	VPADDD       c0000007f<>+0(SB), Y2, Y2
 	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y2, Y0, Y0
-	VADDPS       c3f800000<>+0(SB), Y0, Y0
-	VDIVPS       Y0, Y1, Y0
-	VMOVUPS      32(CX), Y1
-	VMOVUPS      c3f800000<>+0(SB), Y2
-	VXORPS       c80000000<>+0(SB), Y1, Y1
-	VMOVUPS      c42b20000<>+0(SB), Y3
-	VMINPS       Y1, Y3, Y1
-	VMOVUPS      cc2d10000<>+0(SB), Y3
-	VMAXPS       Y1, Y3, Y1
-	VMULPS       c3fb8aa3b<>+0(SB), Y1, Y3
-	VROUNDPS     $0x08, Y3, Y3
-	VMOVAPS      Y1, Y1
-	VFNMADD231PS c3f318000<>+0(SB), Y3, Y1
-	VFNMADD231PS cb95e8083<>+0(SB), Y3, Y1
-	VMOVUPS      c3950c270<>+0(SB), Y4
-	VFMADD213PS  c3ab6a492<>+0(SB), Y1, Y4
-	VFMADD213PS  c3c088854<>+0(SB), Y1, Y4
-	VFMADD213PS  c3d2aaa72<>+0(SB), Y1, Y4
-	VFMADD213PS  c3e2aaaab<>+0(SB), Y1, Y4
-	VFMADD213PS  c3f000000<>+0(SB), Y1, Y4
-	VMULPS       Y1, Y1, Y5
-	VFMADD213PS  Y1, Y5, Y4
-	VADDPS       c3f800000<>+0(SB), Y4, Y1
-	VCVTPS2DQ    Y3, Y3
-	VPSRAD       $0x01, Y3, Y4
-	VPSUBD       Y4, Y3, Y3
-	VPADDD       c0000007f<>+0(SB), Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y1, Y1
-	VPADDD       c0000007f<>+0(SB), Y3, Y3
-	VPSLLD       $0x17, Y3, Y3
-	VMULPS       Y3, Y1, Y1
+	VMULPS       Y2, Y1, Y1
 	VADDPS       c3f800000<>+0(SB), Y1, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
 	VDIVPS       Y1, Y2, Y1
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
@@ -3086,36 +3086,36 @@ sigmoid_one:
 	CMPQ         DX, $0x00000008
 	JL           sigmoid_tail
 	VMOVUPS      (CX), Y0
-	VMOVUPS      c3f800000<>+0(SB), Y1
 	VXORPS       c80000000<>+0(SB), Y0, Y0
-	VMOVUPS      c42b20000<>+0(SB), Y2
-	VMINPS       Y0, Y2, Y0
-	VMOVUPS      cc2d10000<>+0(SB), Y2
-	VMAXPS       Y0, Y2, Y0
-	VMULPS       c3fb8aa3b<>+0(SB), Y0, Y2
-	VROUNDPS     $0x08, Y2, Y2
+	VMOVUPS      c42b20000<>+0(SB), Y1
+	VMINPS       Y0, Y1, Y0
+	VMOVUPS      cc2d10000<>+0(SB), Y1
+	VMAXPS       Y0, Y1, Y0
+	VMULPS       c3fb8aa3b<>+0(SB), Y0, Y1
+	VROUNDPS     $0x08, Y1, Y1
 	VMOVAPS      Y0, Y0
-	VFNMADD231PS c3f318000<>+0(SB), Y2, Y0
-	VFNMADD231PS cb95e8083<>+0(SB), Y2, Y0
-	VMOVUPS      c3950c270<>+0(SB), Y3
-	VFMADD213PS  c3ab6a492<>+0(SB), Y0, Y3
-	VFMADD213PS  c3c088854<>+0(SB), Y0, Y3
-	VFMADD213PS  c3d2aaa72<>+0(SB), Y0, Y3
-	VFMADD213PS  c3e2aaaab<>+0(SB), Y0, Y3
-	VFMADD213PS  c3f000000<>+0(SB), Y0, Y3
-	VMULPS       Y0, Y0, Y4
-	VFMADD213PS  Y0, Y4, Y3
-	VADDPS       c3f800000<>+0(SB), Y3, Y0
-	VCVTPS2DQ    Y2, Y2
-	VPSRAD       $0x01, Y2, Y3
-	VPSUBD       Y3, Y2, Y2
-	VPADDD       c0000007f<>+0(SB), Y3, Y3
-	VPSLLD       $0x17, Y3, Y3
-	VMULPS       Y3, Y0, Y0
+	VFNMADD231PS c3f318000<>+0(SB), Y1, Y0
+	VFNMADD231PS cb95e8083<>+0(SB), Y1, Y0
+	VMOVUPS      c3950c270<>+0(SB), Y2
+	VFMADD213PS  c3ab6a492<>+0(SB), Y0, Y2
+	VFMADD213PS  c3c088854<>+0(SB), Y0, Y2
+	VFMADD213PS  c3d2aaa72<>+0(SB), Y0, Y2
+	VFMADD213PS  c3e2aaaab<>+0(SB), Y0, Y2
+	VFMADD213PS  c3f000000<>+0(SB), Y0, Y2
+	VMULPS       Y0, Y0, Y3
+	VFMADD213PS  Y0, Y3, Y2
+	VADDPS       c3f800000<>+0(SB), Y2, Y0
+	VCVTPS2DQ    Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
 	VPADDD       c0000007f<>+0(SB), Y2, Y2
 	VPSLLD       $0x17, Y2, Y2
 	VMULPS       Y2, Y0, Y0
+	VPADDD       c0000007f<>+0(SB), Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VMULPS       Y1, Y0, Y0
 	VADDPS       c3f800000<>+0(SB), Y0, Y0
+	VMOVUPS      c3f800000<>+0(SB), Y1
 	VDIVPS       Y0, Y1, Y0
 	VMOVUPS      Y0, (AX)
 	ADDQ         $0x00000020, AX
@@ -3130,36 +3130,36 @@ sigmoid_tail:
 	NEGQ         DX
 	VMOVUPS      (BX)(DX*4), Y0
 	VMASKMOVPS   (CX), Y0, Y1
-	VMOVUPS      c3f800000<>+0(SB), Y2
 	VXORPS       c80000000<>+0(SB), Y1, Y1
-	VMOVUPS      c42b20000<>+0(SB), Y3
-	VMINPS       Y1, Y3, Y1
-	VMOVUPS      cc2d10000<>+0(SB), Y3
-	VMAXPS       Y1, Y3, Y1
-	VMULPS       c3fb8aa3b<>+0(SB), Y1, Y3
-	VROUNDPS     $0x08, Y3, Y3
+	VMOVUPS      c42b20000<>+0(SB), Y2
+	VMINPS       Y1, Y2, Y1
+	VMOVUPS      cc2d10000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y1
+	VMULPS       c3fb8aa3b<>+0(SB), Y1, Y2
+	VROUNDPS     $0x08, Y2, Y2
 	VMOVAPS      Y1, Y1
-	VFNMADD231PS c3f318000<>+0(SB), Y3, Y1
-	VFNMADD231PS cb95e8083<>+0(SB), Y3, Y1
-	VMOVUPS      c3950c270<>+0(SB), Y4
-	VFMADD213PS  c3ab6a492<>+0(SB), Y1, Y4
-	VFMADD213PS  c3c088854<>+0(SB), Y1, Y4
-	VFMADD213PS  c3d2aaa72<>+0(SB), Y1, Y4
-	VFMADD213PS  c3e2aaaab<>+0(SB), Y1, Y4
-	VFMADD213PS  c3f000000<>+0(SB), Y1, Y4
-	VMULPS       Y1, Y1, Y5
-	VFMADD213PS  Y1, Y5, Y4
-	VADDPS       c3f800000<>+0(SB), Y4, Y1
-	VCVTPS2DQ    Y3, Y3
-	VPSRAD       $0x01, Y3, Y4
-	VPSUBD       Y4, Y3, Y3
-	VPADDD       c0000007f<>+0(SB), Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y1, Y1
+	VFNMADD231PS c3f318000<>+0(SB), Y2, Y1
+	VFNMADD231PS cb95e8083<>+0(SB), Y2, Y1
+	VMOVUPS      c3950c270<>+0(SB), Y3
+	VFMADD213PS  c3ab6a492<>+0(SB), Y1, Y3
+	VFMADD213PS  c3c088854<>+0(SB), Y1, Y3
+	VFMADD213PS  c3d2aaa72<>+0(SB), Y1, Y3
+	VFMADD213PS  c3e2aaaab<>+0(SB), Y1, Y3
+	VFMADD213PS  c3f000000<>+0(SB), Y1, Y3
+	VMULPS       Y1, Y1, Y4
+	VFMADD213PS  Y1, Y4, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y1
+	VCVTPS2DQ    Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
 	VPADDD       c0000007f<>+0(SB), Y3, Y3
 	VPSLLD       $0x17, Y3, Y3
 	VMULPS       Y3, Y1, Y1
+	VPADDD       c0000007f<>+0(SB), Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VMULPS       Y2, Y1, Y1
 	VADDPS       c3f800000<>+0(SB), Y1, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
 	VDIVPS       Y1, Y2, Y1
 	VMASKMOVPS   Y1, Y0, (AX)
 
@@ -5527,71 +5527,71 @@ TEXT ·preluF32AVX512(SB), NOSPLIT, $0-32
 	MOVQ n+24(FP), BX
 
 prelu_many:
-	CMPQ      BX, $0x00000040
-	JL        prelu_one
-	VMOVUPS   (CX), Z0
-	VMOVUPS   (DX), Z1
-	VMOVUPS   c00000000<>+0(SB), Z2
-	VCMPPS    $0x0e, Z2, Z0, K1
-	VMULPS    Z1, Z0, Z1
-	VBLENDMPS Z0, Z1, K1, Z3
-	VMOVUPS   64(CX), Z0
-	VMOVUPS   64(DX), Z1
-	VMOVUPS   c00000000<>+0(SB), Z2
-	VCMPPS    $0x0e, Z2, Z0, K1
-	VMULPS    Z1, Z0, Z1
-	VBLENDMPS Z0, Z1, K1, Z4
-	VMOVUPS   128(CX), Z0
-	VMOVUPS   128(DX), Z1
-	VMOVUPS   c00000000<>+0(SB), Z2
-	VCMPPS    $0x0e, Z2, Z0, K1
-	VMULPS    Z1, Z0, Z1
-	VBLENDMPS Z0, Z1, K1, Z5
-	VMOVUPS   192(CX), Z0
-	VMOVUPS   192(DX), Z1
-	VMOVUPS   c00000000<>+0(SB), Z2
-	VCMPPS    $0x0e, Z2, Z0, K1
-	VMULPS    Z1, Z0, Z1
-	VBLENDMPS Z0, Z1, K1, Z6
-	VMOVUPS   Z3, (AX)
-	VMOVUPS   Z4, 64(AX)
-	VMOVUPS   Z5, 128(AX)
-	VMOVUPS   Z6, 192(AX)
-	ADDQ      $0x00000100, AX
-	ADDQ      $0x00000100, CX
-	ADDQ      $0x00000100, DX
-	SUBQ      $0x00000040, BX
-	JMP       prelu_many
+	CMPQ         BX, $0x00000040
+	JL           prelu_one
+	VMOVUPS      (CX), Z0
+	VMOVUPS      (DX), Z1
+	VBROADCASTSS c00000000<>+0(SB), Z2
+	VCMPPS       $0x0e, Z2, Z0, K1
+	VMULPS       Z1, Z0, Z1
+	VBLENDMPS    Z0, Z1, K1, Z3
+	VMOVUPS      64(CX), Z0
+	VMOVUPS      64(DX), Z1
+	VBROADCASTSS c00000000<>+0(SB), Z2
+	VCMPPS       $0x0e, Z2, Z0, K1
+	VMULPS       Z1, Z0, Z1
+	VBLENDMPS    Z0, Z1, K1, Z4
+	VMOVUPS      128(CX), Z0
+	VMOVUPS      128(DX), Z1
+	VBROADCASTSS c00000000<>+0(SB), Z2
+	VCMPPS       $0x0e, Z2, Z0, K1
+	VMULPS       Z1, Z0, Z1
+	VBLENDMPS    Z0, Z1, K1, Z5
+	VMOVUPS      192(CX), Z0
+	VMOVUPS      192(DX), Z1
+	VBROADCASTSS c00000000<>+0(SB), Z2
+	VCMPPS       $0x0e, Z2, Z0, K1
+	VMULPS       Z1, Z0, Z1
+	VBLENDMPS    Z0, Z1, K1, Z6
+	VMOVUPS      Z3, (AX)
+	VMOVUPS      Z4, 64(AX)
+	VMOVUPS      Z5, 128(AX)
+	VMOVUPS      Z6, 192(AX)
+	ADDQ         $0x00000100, AX
+	ADDQ         $0x00000100, CX
+	ADDQ         $0x00000100, DX
+	SUBQ         $0x00000040, BX
+	JMP          prelu_many
 
 prelu_one:
-	CMPQ      BX, $0x00000010
-	JL        prelu_tail
-	VMOVUPS   (CX), Z0
-	VMOVUPS   (DX), Z1
-	VMOVUPS   c00000000<>+0(SB), Z2
-	VCMPPS    $0x0e, Z2, Z0, K1
-	VMULPS    Z1, Z0, Z1
-	VBLENDMPS Z0, Z1, K1, Z7
-	VMOVUPS   Z7, (AX)
-	ADDQ      $0x00000040, AX
-	ADDQ      $0x00000040, CX
-	ADDQ      $0x00000040, DX
-	SUBQ      $0x00000010, BX
-	JMP       prelu_one
+	CMPQ         BX, $0x00000010
+	JL           prelu_tail
+	VMOVUPS      (CX), Z0
+	VMOVUPS      (DX), Z1
+	VBROADCASTSS c00000000<>+0(SB), Z2
+	VCMPPS       $0x0e, Z2, Z0, K1
+	VMULPS       Z1, Z0, Z1
+	VBLENDMPS    Z0, Z1, K1, Z7
+	VMOVUPS      Z7, (AX)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, CX
+	ADDQ         $0x00000040, DX
+	SUBQ         $0x00000010, BX
+	JMP          prelu_one
 
 prelu_tail:
-	TESTQ     BX, BX
-	JE        prelu_done
-	MOVQ      $-1, SI
-	BZHIQ     BX, SI, SI
-	KMOVQ     SI, K1
-	VMOVUPS.Z (CX), K1, Z0
-	VMOVUPS.Z (DX), K1, Z1
-	VMOVUPS   c00000000<>+0(SB), Z2
-	VCMPPS    $0x0e, Z2, Z0, K2
-	VMULPS    Z1, Z0, Z1
-	VBLENDMPS Z0, Z1, K2, Z8
-	VMOVUPS   Z8, K1, (AX)
+	TESTQ        BX, BX
+	JE           prelu_done
+	MOVQ         $-1, SI
+	BZHIQ        BX, SI, SI
+	KMOVQ        SI, K1
+	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS.Z    (DX), K1, Z1
+	VBROADCASTSS c00000000<>+0(SB), Z2
+	VCMPPS       $0x0e, Z2, Z0, K2
+	VMULPS       Z1, Z0, Z1
+	VBLENDMPS    Z0, Z1, K2, Z8
+	VMOVUPS      Z8, K1, (AX)
 
 prelu_done:
 	VZEROUPPER
@@ -6001,63 +6001,63 @@ TEXT ·leakyReLUF32AVX512(SB), NOSPLIT, $0-32
 	VBROADCASTSS s+16(FP), Z0
 
 leakyReLU_many:
-	CMPQ      DX, $0x00000040
-	JL        leakyReLU_one
-	VMOVUPS   (CX), Z1
-	VMOVUPS   c00000000<>+0(SB), Z2
-	VCMPPS    $0x0e, Z2, Z1, K1
-	VMULPS    Z0, Z1, Z2
-	VBLENDMPS Z1, Z2, K1, Z3
-	VMOVUPS   64(CX), Z1
-	VMOVUPS   c00000000<>+0(SB), Z2
-	VCMPPS    $0x0e, Z2, Z1, K1
-	VMULPS    Z0, Z1, Z2
-	VBLENDMPS Z1, Z2, K1, Z4
-	VMOVUPS   128(CX), Z1
-	VMOVUPS   c00000000<>+0(SB), Z2
-	VCMPPS    $0x0e, Z2, Z1, K1
-	VMULPS    Z0, Z1, Z2
-	VBLENDMPS Z1, Z2, K1, Z5
-	VMOVUPS   192(CX), Z1
-	VMOVUPS   c00000000<>+0(SB), Z2
-	VCMPPS    $0x0e, Z2, Z1, K1
-	VMULPS    Z0, Z1, Z2
-	VBLENDMPS Z1, Z2, K1, Z6
-	VMOVUPS   Z3, (AX)
-	VMOVUPS   Z4, 64(AX)
-	VMOVUPS   Z5, 128(AX)
-	VMOVUPS   Z6, 192(AX)
-	ADDQ      $0x00000100, AX
-	ADDQ      $0x00000100, CX
-	SUBQ      $0x00000040, DX
-	JMP       leakyReLU_many
+	CMPQ         DX, $0x00000040
+	JL           leakyReLU_one
+	VMOVUPS      (CX), Z1
+	VBROADCASTSS c00000000<>+0(SB), Z2
+	VCMPPS       $0x0e, Z2, Z1, K1
+	VMULPS       Z0, Z1, Z2
+	VBLENDMPS    Z1, Z2, K1, Z3
+	VMOVUPS      64(CX), Z1
+	VBROADCASTSS c00000000<>+0(SB), Z2
+	VCMPPS       $0x0e, Z2, Z1, K1
+	VMULPS       Z0, Z1, Z2
+	VBLENDMPS    Z1, Z2, K1, Z4
+	VMOVUPS      128(CX), Z1
+	VBROADCASTSS c00000000<>+0(SB), Z2
+	VCMPPS       $0x0e, Z2, Z1, K1
+	VMULPS       Z0, Z1, Z2
+	VBLENDMPS    Z1, Z2, K1, Z5
+	VMOVUPS      192(CX), Z1
+	VBROADCASTSS c00000000<>+0(SB), Z2
+	VCMPPS       $0x0e, Z2, Z1, K1
+	VMULPS       Z0, Z1, Z2
+	VBLENDMPS    Z1, Z2, K1, Z6
+	VMOVUPS      Z3, (AX)
+	VMOVUPS      Z4, 64(AX)
+	VMOVUPS      Z5, 128(AX)
+	VMOVUPS      Z6, 192(AX)
+	ADDQ         $0x00000100, AX
+	ADDQ         $0x00000100, CX
+	SUBQ         $0x00000040, DX
+	JMP          leakyReLU_many
 
 leakyReLU_one:
-	CMPQ      DX, $0x00000010
-	JL        leakyReLU_tail
-	VMOVUPS   (CX), Z1
-	VMOVUPS   c00000000<>+0(SB), Z2
-	VCMPPS    $0x0e, Z2, Z1, K1
-	VMULPS    Z0, Z1, Z2
-	VBLENDMPS Z1, Z2, K1, Z7
-	VMOVUPS   Z7, (AX)
-	ADDQ      $0x00000040, AX
-	ADDQ      $0x00000040, CX
-	SUBQ      $0x00000010, DX
-	JMP       leakyReLU_one
+	CMPQ         DX, $0x00000010
+	JL           leakyReLU_tail
+	VMOVUPS      (CX), Z1
+	VBROADCASTSS c00000000<>+0(SB), Z2
+	VCMPPS       $0x0e, Z2, Z1, K1
+	VMULPS       Z0, Z1, Z2
+	VBLENDMPS    Z1, Z2, K1, Z7
+	VMOVUPS      Z7, (AX)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, CX
+	SUBQ         $0x00000010, DX
+	JMP          leakyReLU_one
 
 leakyReLU_tail:
-	TESTQ     DX, DX
-	JE        leakyReLU_done
-	MOVQ      $-1, BX
-	BZHIQ     DX, BX, BX
-	KMOVQ     BX, K1
-	VMOVUPS.Z (CX), K1, Z1
-	VMOVUPS   c00000000<>+0(SB), Z2
-	VCMPPS    $0x0e, Z2, Z1, K2
-	VMULPS    Z0, Z1, Z0
-	VBLENDMPS Z1, Z0, K2, Z8
-	VMOVUPS   Z8, K1, (AX)
+	TESTQ        DX, DX
+	JE           leakyReLU_done
+	MOVQ         $-1, BX
+	BZHIQ        DX, BX, BX
+	KMOVQ        BX, K1
+	VMOVUPS.Z    (CX), K1, Z1
+	VBROADCASTSS c00000000<>+0(SB), Z2
+	VCMPPS       $0x0e, Z2, Z1, K2
+	VMULPS       Z0, Z1, Z0
+	VBLENDMPS    Z1, Z0, K2, Z8
+	VMOVUPS      Z8, K1, (AX)
 
 leakyReLU_done:
 	VZEROUPPER
@@ -6071,45 +6071,45 @@ TEXT ·negF32AVX512(SB), NOSPLIT, $0-24
 	MOVQ n+16(FP), DX
 
 neg_many:
-	CMPQ    DX, $0x00000040
-	JL      neg_one
-	VMOVUPS (CX), Z0
-	VXORPS  c80000000<>+0(SB), Z0, Z0
-	VMOVUPS 64(CX), Z1
-	VXORPS  c80000000<>+0(SB), Z1, Z1
-	VMOVUPS 128(CX), Z2
-	VXORPS  c80000000<>+0(SB), Z2, Z2
-	VMOVUPS 192(CX), Z3
-	VXORPS  c80000000<>+0(SB), Z3, Z3
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	VMOVUPS Z2, 128(AX)
-	VMOVUPS Z3, 192(AX)
-	ADDQ    $0x00000100, AX
-	ADDQ    $0x00000100, CX
-	SUBQ    $0x00000040, DX
-	JMP     neg_many
+	CMPQ        DX, $0x00000040
+	JL          neg_one
+	VMOVUPS     (CX), Z0
+	VXORPS.BCST c80000000<>+0(SB), Z0, Z0
+	VMOVUPS     64(CX), Z1
+	VXORPS.BCST c80000000<>+0(SB), Z1, Z1
+	VMOVUPS     128(CX), Z2
+	VXORPS.BCST c80000000<>+0(SB), Z2, Z2
+	VMOVUPS     192(CX), Z3
+	VXORPS.BCST c80000000<>+0(SB), Z3, Z3
+	VMOVUPS     Z0, (AX)
+	VMOVUPS     Z1, 64(AX)
+	VMOVUPS     Z2, 128(AX)
+	VMOVUPS     Z3, 192(AX)
+	ADDQ        $0x00000100, AX
+	ADDQ        $0x00000100, CX
+	SUBQ        $0x00000040, DX
+	JMP         neg_many
 
 neg_one:
-	CMPQ    DX, $0x00000010
-	JL      neg_tail
-	VMOVUPS (CX), Z0
-	VXORPS  c80000000<>+0(SB), Z0, Z0
-	VMOVUPS Z0, (AX)
-	ADDQ    $0x00000040, AX
-	ADDQ    $0x00000040, CX
-	SUBQ    $0x00000010, DX
-	JMP     neg_one
+	CMPQ        DX, $0x00000010
+	JL          neg_tail
+	VMOVUPS     (CX), Z0
+	VXORPS.BCST c80000000<>+0(SB), Z0, Z0
+	VMOVUPS     Z0, (AX)
+	ADDQ        $0x00000040, AX
+	ADDQ        $0x00000040, CX
+	SUBQ        $0x00000010, DX
+	JMP         neg_one
 
 neg_tail:
-	TESTQ     DX, DX
-	JE        neg_done
-	MOVQ      $-1, BX
-	BZHIQ     DX, BX, BX
-	KMOVQ     BX, K1
-	VMOVUPS.Z (CX), K1, Z0
-	VXORPS    c80000000<>+0(SB), Z0, Z0
-	VMOVUPS   Z0, K1, (AX)
+	TESTQ       DX, DX
+	JE          neg_done
+	MOVQ        $-1, BX
+	BZHIQ       DX, BX, BX
+	KMOVQ       BX, K1
+	VMOVUPS.Z   (CX), K1, Z0
+	VXORPS.BCST c80000000<>+0(SB), Z0, Z0
+	VMOVUPS     Z0, K1, (AX)
 
 neg_done:
 	VZEROUPPER
@@ -6123,45 +6123,45 @@ TEXT ·absF32AVX512(SB), NOSPLIT, $0-24
 	MOVQ n+16(FP), DX
 
 abs_many:
-	CMPQ    DX, $0x00000040
-	JL      abs_one
-	VMOVUPS (CX), Z0
-	VANDPS  c7fffffff<>+0(SB), Z0, Z0
-	VMOVUPS 64(CX), Z1
-	VANDPS  c7fffffff<>+0(SB), Z1, Z1
-	VMOVUPS 128(CX), Z2
-	VANDPS  c7fffffff<>+0(SB), Z2, Z2
-	VMOVUPS 192(CX), Z3
-	VANDPS  c7fffffff<>+0(SB), Z3, Z3
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	VMOVUPS Z2, 128(AX)
-	VMOVUPS Z3, 192(AX)
-	ADDQ    $0x00000100, AX
-	ADDQ    $0x00000100, CX
-	SUBQ    $0x00000040, DX
-	JMP     abs_many
+	CMPQ        DX, $0x00000040
+	JL          abs_one
+	VMOVUPS     (CX), Z0
+	VANDPS.BCST c7fffffff<>+0(SB), Z0, Z0
+	VMOVUPS     64(CX), Z1
+	VANDPS.BCST c7fffffff<>+0(SB), Z1, Z1
+	VMOVUPS     128(CX), Z2
+	VANDPS.BCST c7fffffff<>+0(SB), Z2, Z2
+	VMOVUPS     192(CX), Z3
+	VANDPS.BCST c7fffffff<>+0(SB), Z3, Z3
+	VMOVUPS     Z0, (AX)
+	VMOVUPS     Z1, 64(AX)
+	VMOVUPS     Z2, 128(AX)
+	VMOVUPS     Z3, 192(AX)
+	ADDQ        $0x00000100, AX
+	ADDQ        $0x00000100, CX
+	SUBQ        $0x00000040, DX
+	JMP         abs_many
 
 abs_one:
-	CMPQ    DX, $0x00000010
-	JL      abs_tail
-	VMOVUPS (CX), Z0
-	VANDPS  c7fffffff<>+0(SB), Z0, Z0
-	VMOVUPS Z0, (AX)
-	ADDQ    $0x00000040, AX
-	ADDQ    $0x00000040, CX
-	SUBQ    $0x00000010, DX
-	JMP     abs_one
+	CMPQ        DX, $0x00000010
+	JL          abs_tail
+	VMOVUPS     (CX), Z0
+	VANDPS.BCST c7fffffff<>+0(SB), Z0, Z0
+	VMOVUPS     Z0, (AX)
+	ADDQ        $0x00000040, AX
+	ADDQ        $0x00000040, CX
+	SUBQ        $0x00000010, DX
+	JMP         abs_one
 
 abs_tail:
-	TESTQ     DX, DX
-	JE        abs_done
-	MOVQ      $-1, BX
-	BZHIQ     DX, BX, BX
-	KMOVQ     BX, K1
-	VMOVUPS.Z (CX), K1, Z0
-	VANDPS    c7fffffff<>+0(SB), Z0, Z0
-	VMOVUPS   Z0, K1, (AX)
+	TESTQ       DX, DX
+	JE          abs_done
+	MOVQ        $-1, BX
+	BZHIQ       DX, BX, BX
+	KMOVQ       BX, K1
+	VMOVUPS.Z   (CX), K1, Z0
+	VANDPS.BCST c7fffffff<>+0(SB), Z0, Z0
+	VMOVUPS     Z0, K1, (AX)
 
 abs_done:
 	VZEROUPPER
@@ -6279,47 +6279,47 @@ TEXT ·rsqrtF32AVX512(SB), NOSPLIT, $0-24
 	MOVQ n+16(FP), DX
 
 rsqrt_many:
-	CMPQ    DX, $0x00000020
-	JL      rsqrt_one
-	VMOVUPS (CX), Z0
-	VSQRTPS Z0, Z0
-	VMOVUPS c3f800000<>+0(SB), Z1
-	VDIVPS  Z0, Z1, Z0
-	VMOVUPS 64(CX), Z1
-	VSQRTPS Z1, Z1
-	VMOVUPS c3f800000<>+0(SB), Z2
-	VDIVPS  Z1, Z2, Z1
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	ADDQ    $0x00000080, AX
-	ADDQ    $0x00000080, CX
-	SUBQ    $0x00000020, DX
-	JMP     rsqrt_many
+	CMPQ         DX, $0x00000020
+	JL           rsqrt_one
+	VMOVUPS      (CX), Z0
+	VSQRTPS      Z0, Z0
+	VBROADCASTSS c3f800000<>+0(SB), Z1
+	VDIVPS       Z0, Z1, Z0
+	VMOVUPS      64(CX), Z1
+	VSQRTPS      Z1, Z1
+	VBROADCASTSS c3f800000<>+0(SB), Z2
+	VDIVPS       Z1, Z2, Z1
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z1, 64(AX)
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000080, CX
+	SUBQ         $0x00000020, DX
+	JMP          rsqrt_many
 
 rsqrt_one:
-	CMPQ    DX, $0x00000010
-	JL      rsqrt_tail
-	VMOVUPS (CX), Z0
-	VSQRTPS Z0, Z0
-	VMOVUPS c3f800000<>+0(SB), Z1
-	VDIVPS  Z0, Z1, Z0
-	VMOVUPS Z0, (AX)
-	ADDQ    $0x00000040, AX
-	ADDQ    $0x00000040, CX
-	SUBQ    $0x00000010, DX
-	JMP     rsqrt_one
+	CMPQ         DX, $0x00000010
+	JL           rsqrt_tail
+	VMOVUPS      (CX), Z0
+	VSQRTPS      Z0, Z0
+	VBROADCASTSS c3f800000<>+0(SB), Z1
+	VDIVPS       Z0, Z1, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, CX
+	SUBQ         $0x00000010, DX
+	JMP          rsqrt_one
 
 rsqrt_tail:
-	TESTQ     DX, DX
-	JE        rsqrt_done
-	MOVQ      $-1, BX
-	BZHIQ     DX, BX, BX
-	KMOVQ     BX, K1
-	VMOVUPS.Z (CX), K1, Z0
-	VSQRTPS   Z0, Z0
-	VMOVUPS   c3f800000<>+0(SB), Z1
-	VDIVPS    Z0, Z1, Z0
-	VMOVUPS   Z0, K1, (AX)
+	TESTQ        DX, DX
+	JE           rsqrt_done
+	MOVQ         $-1, BX
+	BZHIQ        DX, BX, BX
+	KMOVQ        BX, K1
+	VMOVUPS.Z    (CX), K1, Z0
+	VSQRTPS      Z0, Z0
+	VBROADCASTSS c3f800000<>+0(SB), Z1
+	VDIVPS       Z0, Z1, Z0
+	VMOVUPS      Z0, K1, (AX)
 
 rsqrt_done:
 	VZEROUPPER
@@ -6333,51 +6333,51 @@ TEXT ·reluF32AVX512(SB), NOSPLIT, $0-24
 	MOVQ n+16(FP), DX
 
 relu_many:
-	CMPQ    DX, $0x00000040
-	JL      relu_one
-	VMOVUPS (CX), Z0
-	VMOVUPS c00000000<>+0(SB), Z1
-	VMAXPS  Z0, Z1, Z0
-	VMOVUPS 64(CX), Z1
-	VMOVUPS c00000000<>+0(SB), Z2
-	VMAXPS  Z1, Z2, Z1
-	VMOVUPS 128(CX), Z2
-	VMOVUPS c00000000<>+0(SB), Z3
-	VMAXPS  Z2, Z3, Z2
-	VMOVUPS 192(CX), Z3
-	VMOVUPS c00000000<>+0(SB), Z4
-	VMAXPS  Z3, Z4, Z3
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	VMOVUPS Z2, 128(AX)
-	VMOVUPS Z3, 192(AX)
-	ADDQ    $0x00000100, AX
-	ADDQ    $0x00000100, CX
-	SUBQ    $0x00000040, DX
-	JMP     relu_many
+	CMPQ         DX, $0x00000040
+	JL           relu_one
+	VMOVUPS      (CX), Z0
+	VBROADCASTSS c00000000<>+0(SB), Z1
+	VMAXPS       Z0, Z1, Z0
+	VMOVUPS      64(CX), Z1
+	VBROADCASTSS c00000000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z1
+	VMOVUPS      128(CX), Z2
+	VBROADCASTSS c00000000<>+0(SB), Z3
+	VMAXPS       Z2, Z3, Z2
+	VMOVUPS      192(CX), Z3
+	VBROADCASTSS c00000000<>+0(SB), Z4
+	VMAXPS       Z3, Z4, Z3
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z1, 64(AX)
+	VMOVUPS      Z2, 128(AX)
+	VMOVUPS      Z3, 192(AX)
+	ADDQ         $0x00000100, AX
+	ADDQ         $0x00000100, CX
+	SUBQ         $0x00000040, DX
+	JMP          relu_many
 
 relu_one:
-	CMPQ    DX, $0x00000010
-	JL      relu_tail
-	VMOVUPS (CX), Z0
-	VMOVUPS c00000000<>+0(SB), Z1
-	VMAXPS  Z0, Z1, Z0
-	VMOVUPS Z0, (AX)
-	ADDQ    $0x00000040, AX
-	ADDQ    $0x00000040, CX
-	SUBQ    $0x00000010, DX
-	JMP     relu_one
+	CMPQ         DX, $0x00000010
+	JL           relu_tail
+	VMOVUPS      (CX), Z0
+	VBROADCASTSS c00000000<>+0(SB), Z1
+	VMAXPS       Z0, Z1, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, CX
+	SUBQ         $0x00000010, DX
+	JMP          relu_one
 
 relu_tail:
-	TESTQ     DX, DX
-	JE        relu_done
-	MOVQ      $-1, BX
-	BZHIQ     DX, BX, BX
-	KMOVQ     BX, K1
-	VMOVUPS.Z (CX), K1, Z0
-	VMOVUPS   c00000000<>+0(SB), Z1
-	VMAXPS    Z0, Z1, Z0
-	VMOVUPS   Z0, K1, (AX)
+	TESTQ        DX, DX
+	JE           relu_done
+	MOVQ         $-1, BX
+	BZHIQ        DX, BX, BX
+	KMOVQ        BX, K1
+	VMOVUPS.Z    (CX), K1, Z0
+	VBROADCASTSS c00000000<>+0(SB), Z1
+	VMAXPS       Z0, Z1, Z0
+	VMOVUPS      Z0, K1, (AX)
 
 relu_done:
 	VZEROUPPER
@@ -6599,111 +6599,111 @@ TEXT ·expF32AVX512(SB), NOSPLIT, $0-24
 	MOVQ n+16(FP), DX
 
 exp_many:
-	CMPQ         DX, $0x00000020
-	JL           exp_one
-	VMOVUPS      (CX), Z0
-	VMOVUPS      c42b20000<>+0(SB), Z1
-	VMINPS       Z0, Z1, Z0
-	VMOVUPS      cc2d10000<>+0(SB), Z1
-	VMAXPS       Z0, Z1, Z0
-	VMULPS       c3fb8aa3b<>+0(SB), Z0, Z1
-	VRNDSCALEPS  $0x08, Z1, Z1
-	VMOVAPS      Z0, Z0
-	VFNMADD231PS c3f318000<>+0(SB), Z1, Z0
-	VFNMADD231PS cb95e8083<>+0(SB), Z1, Z0
-	VMOVUPS      c3950c270<>+0(SB), Z2
-	VFMADD213PS  c3ab6a492<>+0(SB), Z0, Z2
-	VFMADD213PS  c3c088854<>+0(SB), Z0, Z2
-	VFMADD213PS  c3d2aaa72<>+0(SB), Z0, Z2
-	VFMADD213PS  c3e2aaaab<>+0(SB), Z0, Z2
-	VFMADD213PS  c3f000000<>+0(SB), Z0, Z2
-	VMULPS       Z0, Z0, Z3
-	VFMADD213PS  Z0, Z3, Z2
-	VADDPS       c3f800000<>+0(SB), Z2, Z0
-	VSCALEFPS    Z1, Z0, Z0
-	VMOVUPS      64(CX), Z1
-	VMOVUPS      c42b20000<>+0(SB), Z2
-	VMINPS       Z1, Z2, Z1
-	VMOVUPS      cc2d10000<>+0(SB), Z2
-	VMAXPS       Z1, Z2, Z1
-	VMULPS       c3fb8aa3b<>+0(SB), Z1, Z2
-	VRNDSCALEPS  $0x08, Z2, Z2
-	VMOVAPS      Z1, Z1
-	VFNMADD231PS c3f318000<>+0(SB), Z2, Z1
-	VFNMADD231PS cb95e8083<>+0(SB), Z2, Z1
-	VMOVUPS      c3950c270<>+0(SB), Z3
-	VFMADD213PS  c3ab6a492<>+0(SB), Z1, Z3
-	VFMADD213PS  c3c088854<>+0(SB), Z1, Z3
-	VFMADD213PS  c3d2aaa72<>+0(SB), Z1, Z3
-	VFMADD213PS  c3e2aaaab<>+0(SB), Z1, Z3
-	VFMADD213PS  c3f000000<>+0(SB), Z1, Z3
-	VMULPS       Z1, Z1, Z4
-	VFMADD213PS  Z1, Z4, Z3
-	VADDPS       c3f800000<>+0(SB), Z3, Z1
-	VSCALEFPS    Z2, Z1, Z1
-	VMOVUPS      Z0, (AX)
-	VMOVUPS      Z1, 64(AX)
-	ADDQ         $0x00000080, AX
-	ADDQ         $0x00000080, CX
-	SUBQ         $0x00000020, DX
-	JMP          exp_many
+	CMPQ              DX, $0x00000020
+	JL                exp_one
+	VMOVUPS           (CX), Z0
+	VBROADCASTSS      c42b20000<>+0(SB), Z1
+	VMINPS            Z0, Z1, Z0
+	VBROADCASTSS      cc2d10000<>+0(SB), Z1
+	VMAXPS            Z0, Z1, Z0
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z0, Z1
+	VRNDSCALEPS       $0x08, Z1, Z1
+	VMOVAPS           Z0, Z0
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z1, Z0
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z1, Z0
+	VBROADCASTSS      c3950c270<>+0(SB), Z2
+	VFMADD213PS.BCST  c3ab6a492<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  c3c088854<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  c3d2aaa72<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  c3e2aaaab<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z0, Z2
+	VMULPS            Z0, Z0, Z3
+	VFMADD213PS       Z0, Z3, Z2
+	VADDPS.BCST       c3f800000<>+0(SB), Z2, Z0
+	VSCALEFPS         Z1, Z0, Z0
+	VMOVUPS           64(CX), Z1
+	VBROADCASTSS      c42b20000<>+0(SB), Z2
+	VMINPS            Z1, Z2, Z1
+	VBROADCASTSS      cc2d10000<>+0(SB), Z2
+	VMAXPS            Z1, Z2, Z1
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z1, Z2
+	VRNDSCALEPS       $0x08, Z2, Z2
+	VMOVAPS           Z1, Z1
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z2, Z1
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z2, Z1
+	VBROADCASTSS      c3950c270<>+0(SB), Z3
+	VFMADD213PS.BCST  c3ab6a492<>+0(SB), Z1, Z3
+	VFMADD213PS.BCST  c3c088854<>+0(SB), Z1, Z3
+	VFMADD213PS.BCST  c3d2aaa72<>+0(SB), Z1, Z3
+	VFMADD213PS.BCST  c3e2aaaab<>+0(SB), Z1, Z3
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z1, Z3
+	VMULPS            Z1, Z1, Z4
+	VFMADD213PS       Z1, Z4, Z3
+	VADDPS.BCST       c3f800000<>+0(SB), Z3, Z1
+	VSCALEFPS         Z2, Z1, Z1
+	VMOVUPS           Z0, (AX)
+	VMOVUPS           Z1, 64(AX)
+	ADDQ              $0x00000080, AX
+	ADDQ              $0x00000080, CX
+	SUBQ              $0x00000020, DX
+	JMP               exp_many
 
 exp_one:
-	CMPQ         DX, $0x00000010
-	JL           exp_tail
-	VMOVUPS      (CX), Z0
-	VMOVUPS      c42b20000<>+0(SB), Z1
-	VMINPS       Z0, Z1, Z0
-	VMOVUPS      cc2d10000<>+0(SB), Z1
-	VMAXPS       Z0, Z1, Z0
-	VMULPS       c3fb8aa3b<>+0(SB), Z0, Z1
-	VRNDSCALEPS  $0x08, Z1, Z1
-	VMOVAPS      Z0, Z0
-	VFNMADD231PS c3f318000<>+0(SB), Z1, Z0
-	VFNMADD231PS cb95e8083<>+0(SB), Z1, Z0
-	VMOVUPS      c3950c270<>+0(SB), Z2
-	VFMADD213PS  c3ab6a492<>+0(SB), Z0, Z2
-	VFMADD213PS  c3c088854<>+0(SB), Z0, Z2
-	VFMADD213PS  c3d2aaa72<>+0(SB), Z0, Z2
-	VFMADD213PS  c3e2aaaab<>+0(SB), Z0, Z2
-	VFMADD213PS  c3f000000<>+0(SB), Z0, Z2
-	VMULPS       Z0, Z0, Z3
-	VFMADD213PS  Z0, Z3, Z2
-	VADDPS       c3f800000<>+0(SB), Z2, Z0
-	VSCALEFPS    Z1, Z0, Z0
-	VMOVUPS      Z0, (AX)
-	ADDQ         $0x00000040, AX
-	ADDQ         $0x00000040, CX
-	SUBQ         $0x00000010, DX
-	JMP          exp_one
+	CMPQ              DX, $0x00000010
+	JL                exp_tail
+	VMOVUPS           (CX), Z0
+	VBROADCASTSS      c42b20000<>+0(SB), Z1
+	VMINPS            Z0, Z1, Z0
+	VBROADCASTSS      cc2d10000<>+0(SB), Z1
+	VMAXPS            Z0, Z1, Z0
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z0, Z1
+	VRNDSCALEPS       $0x08, Z1, Z1
+	VMOVAPS           Z0, Z0
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z1, Z0
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z1, Z0
+	VBROADCASTSS      c3950c270<>+0(SB), Z2
+	VFMADD213PS.BCST  c3ab6a492<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  c3c088854<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  c3d2aaa72<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  c3e2aaaab<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z0, Z2
+	VMULPS            Z0, Z0, Z3
+	VFMADD213PS       Z0, Z3, Z2
+	VADDPS.BCST       c3f800000<>+0(SB), Z2, Z0
+	VSCALEFPS         Z1, Z0, Z0
+	VMOVUPS           Z0, (AX)
+	ADDQ              $0x00000040, AX
+	ADDQ              $0x00000040, CX
+	SUBQ              $0x00000010, DX
+	JMP               exp_one
 
 exp_tail:
-	TESTQ        DX, DX
-	JE           exp_done
-	MOVQ         $-1, BX
-	BZHIQ        DX, BX, BX
-	KMOVQ        BX, K1
-	VMOVUPS.Z    (CX), K1, Z0
-	VMOVUPS      c42b20000<>+0(SB), Z1
-	VMINPS       Z0, Z1, Z0
-	VMOVUPS      cc2d10000<>+0(SB), Z1
-	VMAXPS       Z0, Z1, Z0
-	VMULPS       c3fb8aa3b<>+0(SB), Z0, Z1
-	VRNDSCALEPS  $0x08, Z1, Z1
-	VMOVAPS      Z0, Z0
-	VFNMADD231PS c3f318000<>+0(SB), Z1, Z0
-	VFNMADD231PS cb95e8083<>+0(SB), Z1, Z0
-	VMOVUPS      c3950c270<>+0(SB), Z2
-	VFMADD213PS  c3ab6a492<>+0(SB), Z0, Z2
-	VFMADD213PS  c3c088854<>+0(SB), Z0, Z2
-	VFMADD213PS  c3d2aaa72<>+0(SB), Z0, Z2
-	VFMADD213PS  c3e2aaaab<>+0(SB), Z0, Z2
-	VFMADD213PS  c3f000000<>+0(SB), Z0, Z2
-	VMULPS       Z0, Z0, Z3
-	VFMADD213PS  Z0, Z3, Z2
-	VADDPS       c3f800000<>+0(SB), Z2, Z0
-	VSCALEFPS    Z1, Z0, Z0
-	VMOVUPS      Z0, K1, (AX)
+	TESTQ             DX, DX
+	JE                exp_done
+	MOVQ              $-1, BX
+	BZHIQ             DX, BX, BX
+	KMOVQ             BX, K1
+	VMOVUPS.Z         (CX), K1, Z0
+	VBROADCASTSS      c42b20000<>+0(SB), Z1
+	VMINPS            Z0, Z1, Z0
+	VBROADCASTSS      cc2d10000<>+0(SB), Z1
+	VMAXPS            Z0, Z1, Z0
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z0, Z1
+	VRNDSCALEPS       $0x08, Z1, Z1
+	VMOVAPS           Z0, Z0
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z1, Z0
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z1, Z0
+	VBROADCASTSS      c3950c270<>+0(SB), Z2
+	VFMADD213PS.BCST  c3ab6a492<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  c3c088854<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  c3d2aaa72<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  c3e2aaaab<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z0, Z2
+	VMULPS            Z0, Z0, Z3
+	VFMADD213PS       Z0, Z3, Z2
+	VADDPS.BCST       c3f800000<>+0(SB), Z2, Z0
+	VSCALEFPS         Z1, Z0, Z0
+	VMOVUPS           Z0, K1, (AX)
 
 exp_done:
 	VZEROUPPER
@@ -6717,183 +6717,183 @@ TEXT ·logF32AVX512(SB), NOSPLIT, $0-24
 	MOVQ n+16(FP), DX
 
 log_many:
-	CMPQ         DX, $0x00000020
-	JL           log_one
-	VMOVUPS      (CX), Z0
-	VCMPPS       $0x01, c00800000<>+0(SB), Z0, K1
-	VMULPS       c4b000000<>+0(SB), Z0, Z1
-	VBLENDMPS    Z1, Z0, K1, Z2
-	VPSUBD       c3f3504f3<>+0(SB), Z2, Z1
-	VPANDD       c007fffff<>+0(SB), Z1, Z18
-	VPADDD       c3f3504f3<>+0(SB), Z18, Z18
-	VPSRAD       $0x17, Z1, Z1
-	VCVTDQ2PS    Z1, Z1
-	VMOVUPS      c41b80000<>+0(SB), Z19
-	VMOVAPS.Z    Z19, K1, Z19
-	VSUBPS       Z19, Z1, Z1
-	VSUBPS       c3f800000<>+0(SB), Z18, Z18
-	VMULPS       Z18, Z18, Z19
-	VMOVUPS      c3d8da197<>+0(SB), Z20
-	VFMADD213PS  cbdf174b6<>+0(SB), Z18, Z20
-	VFMADD213PS  c3df3282a<>+0(SB), Z18, Z20
-	VFMADD213PS  cbdfda19a<>+0(SB), Z18, Z20
-	VFMADD213PS  c3e119963<>+0(SB), Z18, Z20
-	VFMADD213PS  cbe2ab171<>+0(SB), Z18, Z20
-	VFMADD213PS  c3e4cd2a3<>+0(SB), Z18, Z20
-	VFMADD213PS  cbe7ffff7<>+0(SB), Z18, Z20
-	VFMADD213PS  c3eaaaaa3<>+0(SB), Z18, Z20
-	VMULPS       Z18, Z20, Z20
-	VMULPS       Z19, Z20, Z20
-	VFMADD231PS  cb95e8083<>+0(SB), Z1, Z20
-	VFNMADD231PS c3f000000<>+0(SB), Z19, Z20
-	VADDPS       Z18, Z20, Z18
-	VFMADD231PS  c3f318000<>+0(SB), Z1, Z18
-	VMOVUPS      c00000000<>+0(SB), Z1
-	VCMPPS       $0x00, Z1, Z0, K1
-	VMOVUPS      cff800000<>+0(SB), Z19
-	VBLENDMPS    Z19, Z18, K1, Z3
-	VCMPPS       $0x01, Z1, Z0, K1
-	VMOVUPS      c7fc00000<>+0(SB), Z1
-	VBLENDMPS    Z1, Z3, K1, Z4
-	VCMPPS       $0x06, c7f7fffff<>+0(SB), Z0, K1
-	VBLENDMPS    Z0, Z4, K1, Z5
-	VMOVUPS      64(CX), Z0
-	VCMPPS       $0x01, c00800000<>+0(SB), Z0, K1
-	VMULPS       c4b000000<>+0(SB), Z0, Z1
-	VBLENDMPS    Z1, Z0, K1, Z6
-	VPSUBD       c3f3504f3<>+0(SB), Z6, Z1
-	VPANDD       c007fffff<>+0(SB), Z1, Z18
-	VPADDD       c3f3504f3<>+0(SB), Z18, Z18
-	VPSRAD       $0x17, Z1, Z1
-	VCVTDQ2PS    Z1, Z1
-	VMOVUPS      c41b80000<>+0(SB), Z19
-	VMOVAPS.Z    Z19, K1, Z19
-	VSUBPS       Z19, Z1, Z1
-	VSUBPS       c3f800000<>+0(SB), Z18, Z18
-	VMULPS       Z18, Z18, Z19
-	VMOVUPS      c3d8da197<>+0(SB), Z20
-	VFMADD213PS  cbdf174b6<>+0(SB), Z18, Z20
-	VFMADD213PS  c3df3282a<>+0(SB), Z18, Z20
-	VFMADD213PS  cbdfda19a<>+0(SB), Z18, Z20
-	VFMADD213PS  c3e119963<>+0(SB), Z18, Z20
-	VFMADD213PS  cbe2ab171<>+0(SB), Z18, Z20
-	VFMADD213PS  c3e4cd2a3<>+0(SB), Z18, Z20
-	VFMADD213PS  cbe7ffff7<>+0(SB), Z18, Z20
-	VFMADD213PS  c3eaaaaa3<>+0(SB), Z18, Z20
-	VMULPS       Z18, Z20, Z20
-	VMULPS       Z19, Z20, Z20
-	VFMADD231PS  cb95e8083<>+0(SB), Z1, Z20
-	VFNMADD231PS c3f000000<>+0(SB), Z19, Z20
-	VADDPS       Z18, Z20, Z18
-	VFMADD231PS  c3f318000<>+0(SB), Z1, Z18
-	VMOVUPS      c00000000<>+0(SB), Z1
-	VCMPPS       $0x00, Z1, Z0, K1
-	VMOVUPS      cff800000<>+0(SB), Z19
-	VBLENDMPS    Z19, Z18, K1, Z7
-	VCMPPS       $0x01, Z1, Z0, K1
-	VMOVUPS      c7fc00000<>+0(SB), Z1
-	VBLENDMPS    Z1, Z7, K1, Z8
-	VCMPPS       $0x06, c7f7fffff<>+0(SB), Z0, K1
-	VBLENDMPS    Z0, Z8, K1, Z9
-	VMOVUPS      Z5, (AX)
-	VMOVUPS      Z9, 64(AX)
-	ADDQ         $0x00000080, AX
-	ADDQ         $0x00000080, CX
-	SUBQ         $0x00000020, DX
-	JMP          log_many
+	CMPQ              DX, $0x00000020
+	JL                log_one
+	VMOVUPS           (CX), Z0
+	VCMPPS.BCST       $0x01, c00800000<>+0(SB), Z0, K1
+	VMULPS.BCST       c4b000000<>+0(SB), Z0, Z1
+	VBLENDMPS         Z1, Z0, K1, Z2
+	VPSUBD.BCST       c3f3504f3<>+0(SB), Z2, Z1
+	VPANDD.BCST       c007fffff<>+0(SB), Z1, Z18
+	VPADDD.BCST       c3f3504f3<>+0(SB), Z18, Z18
+	VPSRAD            $0x17, Z1, Z1
+	VCVTDQ2PS         Z1, Z1
+	VBROADCASTSS      c41b80000<>+0(SB), Z19
+	VMOVAPS.Z         Z19, K1, Z19
+	VSUBPS            Z19, Z1, Z1
+	VSUBPS.BCST       c3f800000<>+0(SB), Z18, Z18
+	VMULPS            Z18, Z18, Z19
+	VBROADCASTSS      c3d8da197<>+0(SB), Z20
+	VFMADD213PS.BCST  cbdf174b6<>+0(SB), Z18, Z20
+	VFMADD213PS.BCST  c3df3282a<>+0(SB), Z18, Z20
+	VFMADD213PS.BCST  cbdfda19a<>+0(SB), Z18, Z20
+	VFMADD213PS.BCST  c3e119963<>+0(SB), Z18, Z20
+	VFMADD213PS.BCST  cbe2ab171<>+0(SB), Z18, Z20
+	VFMADD213PS.BCST  c3e4cd2a3<>+0(SB), Z18, Z20
+	VFMADD213PS.BCST  cbe7ffff7<>+0(SB), Z18, Z20
+	VFMADD213PS.BCST  c3eaaaaa3<>+0(SB), Z18, Z20
+	VMULPS            Z18, Z20, Z20
+	VMULPS            Z19, Z20, Z20
+	VFMADD231PS.BCST  cb95e8083<>+0(SB), Z1, Z20
+	VFNMADD231PS.BCST c3f000000<>+0(SB), Z19, Z20
+	VADDPS            Z18, Z20, Z18
+	VFMADD231PS.BCST  c3f318000<>+0(SB), Z1, Z18
+	VBROADCASTSS      c00000000<>+0(SB), Z1
+	VCMPPS            $0x00, Z1, Z0, K1
+	VBROADCASTSS      cff800000<>+0(SB), Z19
+	VBLENDMPS         Z19, Z18, K1, Z3
+	VCMPPS            $0x01, Z1, Z0, K1
+	VBROADCASTSS      c7fc00000<>+0(SB), Z1
+	VBLENDMPS         Z1, Z3, K1, Z4
+	VCMPPS.BCST       $0x06, c7f7fffff<>+0(SB), Z0, K1
+	VBLENDMPS         Z0, Z4, K1, Z5
+	VMOVUPS           64(CX), Z0
+	VCMPPS.BCST       $0x01, c00800000<>+0(SB), Z0, K1
+	VMULPS.BCST       c4b000000<>+0(SB), Z0, Z1
+	VBLENDMPS         Z1, Z0, K1, Z6
+	VPSUBD.BCST       c3f3504f3<>+0(SB), Z6, Z1
+	VPANDD.BCST       c007fffff<>+0(SB), Z1, Z18
+	VPADDD.BCST       c3f3504f3<>+0(SB), Z18, Z18
+	VPSRAD            $0x17, Z1, Z1
+	VCVTDQ2PS         Z1, Z1
+	VBROADCASTSS      c41b80000<>+0(SB), Z19
+	VMOVAPS.Z         Z19, K1, Z19
+	VSUBPS            Z19, Z1, Z1
+	VSUBPS.BCST       c3f800000<>+0(SB), Z18, Z18
+	VMULPS            Z18, Z18, Z19
+	VBROADCASTSS      c3d8da197<>+0(SB), Z20
+	VFMADD213PS.BCST  cbdf174b6<>+0(SB), Z18, Z20
+	VFMADD213PS.BCST  c3df3282a<>+0(SB), Z18, Z20
+	VFMADD213PS.BCST  cbdfda19a<>+0(SB), Z18, Z20
+	VFMADD213PS.BCST  c3e119963<>+0(SB), Z18, Z20
+	VFMADD213PS.BCST  cbe2ab171<>+0(SB), Z18, Z20
+	VFMADD213PS.BCST  c3e4cd2a3<>+0(SB), Z18, Z20
+	VFMADD213PS.BCST  cbe7ffff7<>+0(SB), Z18, Z20
+	VFMADD213PS.BCST  c3eaaaaa3<>+0(SB), Z18, Z20
+	VMULPS            Z18, Z20, Z20
+	VMULPS            Z19, Z20, Z20
+	VFMADD231PS.BCST  cb95e8083<>+0(SB), Z1, Z20
+	VFNMADD231PS.BCST c3f000000<>+0(SB), Z19, Z20
+	VADDPS            Z18, Z20, Z18
+	VFMADD231PS.BCST  c3f318000<>+0(SB), Z1, Z18
+	VBROADCASTSS      c00000000<>+0(SB), Z1
+	VCMPPS            $0x00, Z1, Z0, K1
+	VBROADCASTSS      cff800000<>+0(SB), Z19
+	VBLENDMPS         Z19, Z18, K1, Z7
+	VCMPPS            $0x01, Z1, Z0, K1
+	VBROADCASTSS      c7fc00000<>+0(SB), Z1
+	VBLENDMPS         Z1, Z7, K1, Z8
+	VCMPPS.BCST       $0x06, c7f7fffff<>+0(SB), Z0, K1
+	VBLENDMPS         Z0, Z8, K1, Z9
+	VMOVUPS           Z5, (AX)
+	VMOVUPS           Z9, 64(AX)
+	ADDQ              $0x00000080, AX
+	ADDQ              $0x00000080, CX
+	SUBQ              $0x00000020, DX
+	JMP               log_many
 
 log_one:
-	CMPQ         DX, $0x00000010
-	JL           log_tail
-	VMOVUPS      (CX), Z0
-	VCMPPS       $0x01, c00800000<>+0(SB), Z0, K1
-	VMULPS       c4b000000<>+0(SB), Z0, Z1
-	VBLENDMPS    Z1, Z0, K1, Z10
-	VPSUBD       c3f3504f3<>+0(SB), Z10, Z1
-	VPANDD       c007fffff<>+0(SB), Z1, Z2
-	VPADDD       c3f3504f3<>+0(SB), Z2, Z2
-	VPSRAD       $0x17, Z1, Z1
-	VCVTDQ2PS    Z1, Z1
-	VMOVUPS      c41b80000<>+0(SB), Z3
-	VMOVAPS.Z    Z3, K1, Z3
-	VSUBPS       Z3, Z1, Z1
-	VSUBPS       c3f800000<>+0(SB), Z2, Z2
-	VMULPS       Z2, Z2, Z3
-	VMOVUPS      c3d8da197<>+0(SB), Z4
-	VFMADD213PS  cbdf174b6<>+0(SB), Z2, Z4
-	VFMADD213PS  c3df3282a<>+0(SB), Z2, Z4
-	VFMADD213PS  cbdfda19a<>+0(SB), Z2, Z4
-	VFMADD213PS  c3e119963<>+0(SB), Z2, Z4
-	VFMADD213PS  cbe2ab171<>+0(SB), Z2, Z4
-	VFMADD213PS  c3e4cd2a3<>+0(SB), Z2, Z4
-	VFMADD213PS  cbe7ffff7<>+0(SB), Z2, Z4
-	VFMADD213PS  c3eaaaaa3<>+0(SB), Z2, Z4
-	VMULPS       Z2, Z4, Z4
-	VMULPS       Z3, Z4, Z4
-	VFMADD231PS  cb95e8083<>+0(SB), Z1, Z4
-	VFNMADD231PS c3f000000<>+0(SB), Z3, Z4
-	VADDPS       Z2, Z4, Z2
-	VFMADD231PS  c3f318000<>+0(SB), Z1, Z2
-	VMOVUPS      c00000000<>+0(SB), Z1
-	VCMPPS       $0x00, Z1, Z0, K1
-	VMOVUPS      cff800000<>+0(SB), Z3
-	VBLENDMPS    Z3, Z2, K1, Z11
-	VCMPPS       $0x01, Z1, Z0, K1
-	VMOVUPS      c7fc00000<>+0(SB), Z1
-	VBLENDMPS    Z1, Z11, K1, Z12
-	VCMPPS       $0x06, c7f7fffff<>+0(SB), Z0, K1
-	VBLENDMPS    Z0, Z12, K1, Z13
-	VMOVUPS      Z13, (AX)
-	ADDQ         $0x00000040, AX
-	ADDQ         $0x00000040, CX
-	SUBQ         $0x00000010, DX
-	JMP          log_one
+	CMPQ              DX, $0x00000010
+	JL                log_tail
+	VMOVUPS           (CX), Z0
+	VCMPPS.BCST       $0x01, c00800000<>+0(SB), Z0, K1
+	VMULPS.BCST       c4b000000<>+0(SB), Z0, Z1
+	VBLENDMPS         Z1, Z0, K1, Z10
+	VPSUBD.BCST       c3f3504f3<>+0(SB), Z10, Z1
+	VPANDD.BCST       c007fffff<>+0(SB), Z1, Z2
+	VPADDD.BCST       c3f3504f3<>+0(SB), Z2, Z2
+	VPSRAD            $0x17, Z1, Z1
+	VCVTDQ2PS         Z1, Z1
+	VBROADCASTSS      c41b80000<>+0(SB), Z3
+	VMOVAPS.Z         Z3, K1, Z3
+	VSUBPS            Z3, Z1, Z1
+	VSUBPS.BCST       c3f800000<>+0(SB), Z2, Z2
+	VMULPS            Z2, Z2, Z3
+	VBROADCASTSS      c3d8da197<>+0(SB), Z4
+	VFMADD213PS.BCST  cbdf174b6<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3df3282a<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  cbdfda19a<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3e119963<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  cbe2ab171<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3e4cd2a3<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  cbe7ffff7<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3eaaaaa3<>+0(SB), Z2, Z4
+	VMULPS            Z2, Z4, Z4
+	VMULPS            Z3, Z4, Z4
+	VFMADD231PS.BCST  cb95e8083<>+0(SB), Z1, Z4
+	VFNMADD231PS.BCST c3f000000<>+0(SB), Z3, Z4
+	VADDPS            Z2, Z4, Z2
+	VFMADD231PS.BCST  c3f318000<>+0(SB), Z1, Z2
+	VBROADCASTSS      c00000000<>+0(SB), Z1
+	VCMPPS            $0x00, Z1, Z0, K1
+	VBROADCASTSS      cff800000<>+0(SB), Z3
+	VBLENDMPS         Z3, Z2, K1, Z11
+	VCMPPS            $0x01, Z1, Z0, K1
+	VBROADCASTSS      c7fc00000<>+0(SB), Z1
+	VBLENDMPS         Z1, Z11, K1, Z12
+	VCMPPS.BCST       $0x06, c7f7fffff<>+0(SB), Z0, K1
+	VBLENDMPS         Z0, Z12, K1, Z13
+	VMOVUPS           Z13, (AX)
+	ADDQ              $0x00000040, AX
+	ADDQ              $0x00000040, CX
+	SUBQ              $0x00000010, DX
+	JMP               log_one
 
 log_tail:
-	TESTQ        DX, DX
-	JE           log_done
-	MOVQ         $-1, BX
-	BZHIQ        DX, BX, BX
-	KMOVQ        BX, K1
-	VMOVUPS.Z    (CX), K1, Z0
-	VCMPPS       $0x01, c00800000<>+0(SB), Z0, K2
-	VMULPS       c4b000000<>+0(SB), Z0, Z1
-	VBLENDMPS    Z1, Z0, K2, Z14
-	VPSUBD       c3f3504f3<>+0(SB), Z14, Z1
-	VPANDD       c007fffff<>+0(SB), Z1, Z2
-	VPADDD       c3f3504f3<>+0(SB), Z2, Z2
-	VPSRAD       $0x17, Z1, Z1
-	VCVTDQ2PS    Z1, Z1
-	VMOVUPS      c41b80000<>+0(SB), Z3
-	VMOVAPS.Z    Z3, K2, Z3
-	VSUBPS       Z3, Z1, Z1
-	VSUBPS       c3f800000<>+0(SB), Z2, Z2
-	VMULPS       Z2, Z2, Z3
-	VMOVUPS      c3d8da197<>+0(SB), Z4
-	VFMADD213PS  cbdf174b6<>+0(SB), Z2, Z4
-	VFMADD213PS  c3df3282a<>+0(SB), Z2, Z4
-	VFMADD213PS  cbdfda19a<>+0(SB), Z2, Z4
-	VFMADD213PS  c3e119963<>+0(SB), Z2, Z4
-	VFMADD213PS  cbe2ab171<>+0(SB), Z2, Z4
-	VFMADD213PS  c3e4cd2a3<>+0(SB), Z2, Z4
-	VFMADD213PS  cbe7ffff7<>+0(SB), Z2, Z4
-	VFMADD213PS  c3eaaaaa3<>+0(SB), Z2, Z4
-	VMULPS       Z2, Z4, Z4
-	VMULPS       Z3, Z4, Z4
-	VFMADD231PS  cb95e8083<>+0(SB), Z1, Z4
-	VFNMADD231PS c3f000000<>+0(SB), Z3, Z4
-	VADDPS       Z2, Z4, Z2
-	VFMADD231PS  c3f318000<>+0(SB), Z1, Z2
-	VMOVUPS      c00000000<>+0(SB), Z1
-	VCMPPS       $0x00, Z1, Z0, K2
-	VMOVUPS      cff800000<>+0(SB), Z3
-	VBLENDMPS    Z3, Z2, K2, Z15
-	VCMPPS       $0x01, Z1, Z0, K2
-	VMOVUPS      c7fc00000<>+0(SB), Z1
-	VBLENDMPS    Z1, Z15, K2, Z16
-	VCMPPS       $0x06, c7f7fffff<>+0(SB), Z0, K2
-	VBLENDMPS    Z0, Z16, K2, Z17
-	VMOVUPS      Z17, K1, (AX)
+	TESTQ             DX, DX
+	JE                log_done
+	MOVQ              $-1, BX
+	BZHIQ             DX, BX, BX
+	KMOVQ             BX, K1
+	VMOVUPS.Z         (CX), K1, Z0
+	VCMPPS.BCST       $0x01, c00800000<>+0(SB), Z0, K2
+	VMULPS.BCST       c4b000000<>+0(SB), Z0, Z1
+	VBLENDMPS         Z1, Z0, K2, Z14
+	VPSUBD.BCST       c3f3504f3<>+0(SB), Z14, Z1
+	VPANDD.BCST       c007fffff<>+0(SB), Z1, Z2
+	VPADDD.BCST       c3f3504f3<>+0(SB), Z2, Z2
+	VPSRAD            $0x17, Z1, Z1
+	VCVTDQ2PS         Z1, Z1
+	VBROADCASTSS      c41b80000<>+0(SB), Z3
+	VMOVAPS.Z         Z3, K2, Z3
+	VSUBPS            Z3, Z1, Z1
+	VSUBPS.BCST       c3f800000<>+0(SB), Z2, Z2
+	VMULPS            Z2, Z2, Z3
+	VBROADCASTSS      c3d8da197<>+0(SB), Z4
+	VFMADD213PS.BCST  cbdf174b6<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3df3282a<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  cbdfda19a<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3e119963<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  cbe2ab171<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3e4cd2a3<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  cbe7ffff7<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3eaaaaa3<>+0(SB), Z2, Z4
+	VMULPS            Z2, Z4, Z4
+	VMULPS            Z3, Z4, Z4
+	VFMADD231PS.BCST  cb95e8083<>+0(SB), Z1, Z4
+	VFNMADD231PS.BCST c3f000000<>+0(SB), Z3, Z4
+	VADDPS            Z2, Z4, Z2
+	VFMADD231PS.BCST  c3f318000<>+0(SB), Z1, Z2
+	VBROADCASTSS      c00000000<>+0(SB), Z1
+	VCMPPS            $0x00, Z1, Z0, K2
+	VBROADCASTSS      cff800000<>+0(SB), Z3
+	VBLENDMPS         Z3, Z2, K2, Z15
+	VCMPPS            $0x01, Z1, Z0, K2
+	VBROADCASTSS      c7fc00000<>+0(SB), Z1
+	VBLENDMPS         Z1, Z15, K2, Z16
+	VCMPPS.BCST       $0x06, c7f7fffff<>+0(SB), Z0, K2
+	VBLENDMPS         Z0, Z16, K2, Z17
+	VMOVUPS           Z17, K1, (AX)
 
 log_done:
 	VZEROUPPER
@@ -6907,139 +6907,139 @@ TEXT ·expm1F32AVX512(SB), NOSPLIT, $0-24
 	MOVQ n+16(FP), DX
 
 expm1_many:
-	CMPQ         DX, $0x00000020
-	JL           expm1_one
-	VMOVUPS      (CX), Z0
-	VMOVUPS      c42b20000<>+0(SB), Z1
-	VMINPS       Z0, Z1, Z1
-	VMOVUPS      cc1f00000<>+0(SB), Z6
-	VMAXPS       Z1, Z6, Z1
-	VMULPS       c3fb8aa3b<>+0(SB), Z1, Z6
-	VRNDSCALEPS  $0x08, Z6, Z6
-	VMOVAPS      Z1, Z1
-	VFNMADD231PS c3f318000<>+0(SB), Z6, Z1
-	VFNMADD231PS cb95e8083<>+0(SB), Z6, Z1
-	VMOVUPS      c3950c270<>+0(SB), Z7
-	VFMADD213PS  c3ab6a492<>+0(SB), Z1, Z7
-	VFMADD213PS  c3c088854<>+0(SB), Z1, Z7
-	VFMADD213PS  c3d2aaa72<>+0(SB), Z1, Z7
-	VFMADD213PS  c3e2aaaab<>+0(SB), Z1, Z7
-	VFMADD213PS  c3f000000<>+0(SB), Z1, Z7
-	VMULPS       Z1, Z1, Z8
-	VFMADD213PS  Z1, Z8, Z7
-	VCVTPS2DQ    Z6, Z1
-	VPADDD       c0000007e<>+0(SB), Z1, Z1
-	VPSLLD       $0x17, Z1, Z1
-	VSUBPS       c3f000000<>+0(SB), Z1, Z6
-	VFMADD231PS  Z1, Z7, Z6
-	VADDPS       Z6, Z6, Z1
-	VMOVUPS      c00000000<>+0(SB), Z6
-	VCMPPS       $0x00, Z6, Z0, K1
-	VBLENDMPS    Z0, Z1, K1, Z2
-	VMOVUPS      64(CX), Z0
-	VMOVUPS      c42b20000<>+0(SB), Z1
-	VMINPS       Z0, Z1, Z1
-	VMOVUPS      cc1f00000<>+0(SB), Z6
-	VMAXPS       Z1, Z6, Z1
-	VMULPS       c3fb8aa3b<>+0(SB), Z1, Z6
-	VRNDSCALEPS  $0x08, Z6, Z6
-	VMOVAPS      Z1, Z1
-	VFNMADD231PS c3f318000<>+0(SB), Z6, Z1
-	VFNMADD231PS cb95e8083<>+0(SB), Z6, Z1
-	VMOVUPS      c3950c270<>+0(SB), Z7
-	VFMADD213PS  c3ab6a492<>+0(SB), Z1, Z7
-	VFMADD213PS  c3c088854<>+0(SB), Z1, Z7
-	VFMADD213PS  c3d2aaa72<>+0(SB), Z1, Z7
-	VFMADD213PS  c3e2aaaab<>+0(SB), Z1, Z7
-	VFMADD213PS  c3f000000<>+0(SB), Z1, Z7
-	VMULPS       Z1, Z1, Z8
-	VFMADD213PS  Z1, Z8, Z7
-	VCVTPS2DQ    Z6, Z1
-	VPADDD       c0000007e<>+0(SB), Z1, Z1
-	VPSLLD       $0x17, Z1, Z1
-	VSUBPS       c3f000000<>+0(SB), Z1, Z6
-	VFMADD231PS  Z1, Z7, Z6
-	VADDPS       Z6, Z6, Z1
-	VMOVUPS      c00000000<>+0(SB), Z6
-	VCMPPS       $0x00, Z6, Z0, K1
-	VBLENDMPS    Z0, Z1, K1, Z3
-	VMOVUPS      Z2, (AX)
-	VMOVUPS      Z3, 64(AX)
-	ADDQ         $0x00000080, AX
-	ADDQ         $0x00000080, CX
-	SUBQ         $0x00000020, DX
-	JMP          expm1_many
+	CMPQ              DX, $0x00000020
+	JL                expm1_one
+	VMOVUPS           (CX), Z0
+	VBROADCASTSS      c42b20000<>+0(SB), Z1
+	VMINPS            Z0, Z1, Z1
+	VBROADCASTSS      cc1f00000<>+0(SB), Z6
+	VMAXPS            Z1, Z6, Z1
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z1, Z6
+	VRNDSCALEPS       $0x08, Z6, Z6
+	VMOVAPS           Z1, Z1
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z6, Z1
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z6, Z1
+	VBROADCASTSS      c3950c270<>+0(SB), Z7
+	VFMADD213PS.BCST  c3ab6a492<>+0(SB), Z1, Z7
+	VFMADD213PS.BCST  c3c088854<>+0(SB), Z1, Z7
+	VFMADD213PS.BCST  c3d2aaa72<>+0(SB), Z1, Z7
+	VFMADD213PS.BCST  c3e2aaaab<>+0(SB), Z1, Z7
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z1, Z7
+	VMULPS            Z1, Z1, Z8
+	VFMADD213PS       Z1, Z8, Z7
+	VCVTPS2DQ         Z6, Z1
+	VPADDD.BCST       c0000007e<>+0(SB), Z1, Z1
+	VPSLLD            $0x17, Z1, Z1
+	VSUBPS.BCST       c3f000000<>+0(SB), Z1, Z6
+	VFMADD231PS       Z1, Z7, Z6
+	VADDPS            Z6, Z6, Z1
+	VBROADCASTSS      c00000000<>+0(SB), Z6
+	VCMPPS            $0x00, Z6, Z0, K1
+	VBLENDMPS         Z0, Z1, K1, Z2
+	VMOVUPS           64(CX), Z0
+	VBROADCASTSS      c42b20000<>+0(SB), Z1
+	VMINPS            Z0, Z1, Z1
+	VBROADCASTSS      cc1f00000<>+0(SB), Z6
+	VMAXPS            Z1, Z6, Z1
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z1, Z6
+	VRNDSCALEPS       $0x08, Z6, Z6
+	VMOVAPS           Z1, Z1
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z6, Z1
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z6, Z1
+	VBROADCASTSS      c3950c270<>+0(SB), Z7
+	VFMADD213PS.BCST  c3ab6a492<>+0(SB), Z1, Z7
+	VFMADD213PS.BCST  c3c088854<>+0(SB), Z1, Z7
+	VFMADD213PS.BCST  c3d2aaa72<>+0(SB), Z1, Z7
+	VFMADD213PS.BCST  c3e2aaaab<>+0(SB), Z1, Z7
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z1, Z7
+	VMULPS            Z1, Z1, Z8
+	VFMADD213PS       Z1, Z8, Z7
+	VCVTPS2DQ         Z6, Z1
+	VPADDD.BCST       c0000007e<>+0(SB), Z1, Z1
+	VPSLLD            $0x17, Z1, Z1
+	VSUBPS.BCST       c3f000000<>+0(SB), Z1, Z6
+	VFMADD231PS       Z1, Z7, Z6
+	VADDPS            Z6, Z6, Z1
+	VBROADCASTSS      c00000000<>+0(SB), Z6
+	VCMPPS            $0x00, Z6, Z0, K1
+	VBLENDMPS         Z0, Z1, K1, Z3
+	VMOVUPS           Z2, (AX)
+	VMOVUPS           Z3, 64(AX)
+	ADDQ              $0x00000080, AX
+	ADDQ              $0x00000080, CX
+	SUBQ              $0x00000020, DX
+	JMP               expm1_many
 
 expm1_one:
-	CMPQ         DX, $0x00000010
-	JL           expm1_tail
-	VMOVUPS      (CX), Z0
-	VMOVUPS      c42b20000<>+0(SB), Z1
-	VMINPS       Z0, Z1, Z1
-	VMOVUPS      cc1f00000<>+0(SB), Z2
-	VMAXPS       Z1, Z2, Z1
-	VMULPS       c3fb8aa3b<>+0(SB), Z1, Z2
-	VRNDSCALEPS  $0x08, Z2, Z2
-	VMOVAPS      Z1, Z1
-	VFNMADD231PS c3f318000<>+0(SB), Z2, Z1
-	VFNMADD231PS cb95e8083<>+0(SB), Z2, Z1
-	VMOVUPS      c3950c270<>+0(SB), Z3
-	VFMADD213PS  c3ab6a492<>+0(SB), Z1, Z3
-	VFMADD213PS  c3c088854<>+0(SB), Z1, Z3
-	VFMADD213PS  c3d2aaa72<>+0(SB), Z1, Z3
-	VFMADD213PS  c3e2aaaab<>+0(SB), Z1, Z3
-	VFMADD213PS  c3f000000<>+0(SB), Z1, Z3
-	VMULPS       Z1, Z1, Z6
-	VFMADD213PS  Z1, Z6, Z3
-	VCVTPS2DQ    Z2, Z1
-	VPADDD       c0000007e<>+0(SB), Z1, Z1
-	VPSLLD       $0x17, Z1, Z1
-	VSUBPS       c3f000000<>+0(SB), Z1, Z2
-	VFMADD231PS  Z1, Z3, Z2
-	VADDPS       Z2, Z2, Z1
-	VMOVUPS      c00000000<>+0(SB), Z2
-	VCMPPS       $0x00, Z2, Z0, K1
-	VBLENDMPS    Z0, Z1, K1, Z4
-	VMOVUPS      Z4, (AX)
-	ADDQ         $0x00000040, AX
-	ADDQ         $0x00000040, CX
-	SUBQ         $0x00000010, DX
-	JMP          expm1_one
+	CMPQ              DX, $0x00000010
+	JL                expm1_tail
+	VMOVUPS           (CX), Z0
+	VBROADCASTSS      c42b20000<>+0(SB), Z1
+	VMINPS            Z0, Z1, Z1
+	VBROADCASTSS      cc1f00000<>+0(SB), Z2
+	VMAXPS            Z1, Z2, Z1
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z1, Z2
+	VRNDSCALEPS       $0x08, Z2, Z2
+	VMOVAPS           Z1, Z1
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z2, Z1
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z2, Z1
+	VBROADCASTSS      c3950c270<>+0(SB), Z3
+	VFMADD213PS.BCST  c3ab6a492<>+0(SB), Z1, Z3
+	VFMADD213PS.BCST  c3c088854<>+0(SB), Z1, Z3
+	VFMADD213PS.BCST  c3d2aaa72<>+0(SB), Z1, Z3
+	VFMADD213PS.BCST  c3e2aaaab<>+0(SB), Z1, Z3
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z1, Z3
+	VMULPS            Z1, Z1, Z6
+	VFMADD213PS       Z1, Z6, Z3
+	VCVTPS2DQ         Z2, Z1
+	VPADDD.BCST       c0000007e<>+0(SB), Z1, Z1
+	VPSLLD            $0x17, Z1, Z1
+	VSUBPS.BCST       c3f000000<>+0(SB), Z1, Z2
+	VFMADD231PS       Z1, Z3, Z2
+	VADDPS            Z2, Z2, Z1
+	VBROADCASTSS      c00000000<>+0(SB), Z2
+	VCMPPS            $0x00, Z2, Z0, K1
+	VBLENDMPS         Z0, Z1, K1, Z4
+	VMOVUPS           Z4, (AX)
+	ADDQ              $0x00000040, AX
+	ADDQ              $0x00000040, CX
+	SUBQ              $0x00000010, DX
+	JMP               expm1_one
 
 expm1_tail:
-	TESTQ        DX, DX
-	JE           expm1_done
-	MOVQ         $-1, BX
-	BZHIQ        DX, BX, BX
-	KMOVQ        BX, K1
-	VMOVUPS.Z    (CX), K1, Z0
-	VMOVUPS      c42b20000<>+0(SB), Z1
-	VMINPS       Z0, Z1, Z1
-	VMOVUPS      cc1f00000<>+0(SB), Z2
-	VMAXPS       Z1, Z2, Z1
-	VMULPS       c3fb8aa3b<>+0(SB), Z1, Z2
-	VRNDSCALEPS  $0x08, Z2, Z2
-	VMOVAPS      Z1, Z1
-	VFNMADD231PS c3f318000<>+0(SB), Z2, Z1
-	VFNMADD231PS cb95e8083<>+0(SB), Z2, Z1
-	VMOVUPS      c3950c270<>+0(SB), Z3
-	VFMADD213PS  c3ab6a492<>+0(SB), Z1, Z3
-	VFMADD213PS  c3c088854<>+0(SB), Z1, Z3
-	VFMADD213PS  c3d2aaa72<>+0(SB), Z1, Z3
-	VFMADD213PS  c3e2aaaab<>+0(SB), Z1, Z3
-	VFMADD213PS  c3f000000<>+0(SB), Z1, Z3
-	VMULPS       Z1, Z1, Z4
-	VFMADD213PS  Z1, Z4, Z3
-	VCVTPS2DQ    Z2, Z1
-	VPADDD       c0000007e<>+0(SB), Z1, Z1
-	VPSLLD       $0x17, Z1, Z1
-	VSUBPS       c3f000000<>+0(SB), Z1, Z2
-	VFMADD231PS  Z1, Z3, Z2
-	VADDPS       Z2, Z2, Z1
-	VMOVUPS      c00000000<>+0(SB), Z2
-	VCMPPS       $0x00, Z2, Z0, K2
-	VBLENDMPS    Z0, Z1, K2, Z5
-	VMOVUPS      Z5, K1, (AX)
+	TESTQ             DX, DX
+	JE                expm1_done
+	MOVQ              $-1, BX
+	BZHIQ             DX, BX, BX
+	KMOVQ             BX, K1
+	VMOVUPS.Z         (CX), K1, Z0
+	VBROADCASTSS      c42b20000<>+0(SB), Z1
+	VMINPS            Z0, Z1, Z1
+	VBROADCASTSS      cc1f00000<>+0(SB), Z2
+	VMAXPS            Z1, Z2, Z1
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z1, Z2
+	VRNDSCALEPS       $0x08, Z2, Z2
+	VMOVAPS           Z1, Z1
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z2, Z1
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z2, Z1
+	VBROADCASTSS      c3950c270<>+0(SB), Z3
+	VFMADD213PS.BCST  c3ab6a492<>+0(SB), Z1, Z3
+	VFMADD213PS.BCST  c3c088854<>+0(SB), Z1, Z3
+	VFMADD213PS.BCST  c3d2aaa72<>+0(SB), Z1, Z3
+	VFMADD213PS.BCST  c3e2aaaab<>+0(SB), Z1, Z3
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z1, Z3
+	VMULPS            Z1, Z1, Z4
+	VFMADD213PS       Z1, Z4, Z3
+	VCVTPS2DQ         Z2, Z1
+	VPADDD.BCST       c0000007e<>+0(SB), Z1, Z1
+	VPSLLD            $0x17, Z1, Z1
+	VSUBPS.BCST       c3f000000<>+0(SB), Z1, Z2
+	VFMADD231PS       Z1, Z3, Z2
+	VADDPS            Z2, Z2, Z1
+	VBROADCASTSS      c00000000<>+0(SB), Z2
+	VCMPPS            $0x00, Z2, Z0, K2
+	VBLENDMPS         Z0, Z1, K2, Z5
+	VMOVUPS           Z5, K1, (AX)
 
 expm1_done:
 	VZEROUPPER
@@ -7053,121 +7053,121 @@ TEXT ·log1pF32AVX512(SB), NOSPLIT, $0-24
 	MOVQ n+16(FP), DX
 
 log1p_one:
-	CMPQ         DX, $0x00000010
-	JL           log1p_tail
-	VMOVUPS      (CX), Z0
-	VADDPS       c3f800000<>+0(SB), Z0, Z1
-	VSUBPS       c3f800000<>+0(SB), Z1, Z2
-	VSUBPS       Z2, Z0, Z2
-	VDIVPS       Z1, Z2, Z2
-	VCMPPS       $0x01, c00800000<>+0(SB), Z1, K1
-	VMULPS       c4b000000<>+0(SB), Z1, Z17
-	VBLENDMPS    Z17, Z1, K1, Z3
-	VPSUBD       c3f3504f3<>+0(SB), Z3, Z17
-	VPANDD       c007fffff<>+0(SB), Z17, Z18
-	VPADDD       c3f3504f3<>+0(SB), Z18, Z18
-	VPSRAD       $0x17, Z17, Z17
-	VCVTDQ2PS    Z17, Z17
-	VMOVUPS      c41b80000<>+0(SB), Z19
-	VMOVAPS.Z    Z19, K1, Z19
-	VSUBPS       Z19, Z17, Z17
-	VSUBPS       c3f800000<>+0(SB), Z18, Z18
-	VMULPS       Z18, Z18, Z19
-	VMOVUPS      c3d8da197<>+0(SB), Z20
-	VFMADD213PS  cbdf174b6<>+0(SB), Z18, Z20
-	VFMADD213PS  c3df3282a<>+0(SB), Z18, Z20
-	VFMADD213PS  cbdfda19a<>+0(SB), Z18, Z20
-	VFMADD213PS  c3e119963<>+0(SB), Z18, Z20
-	VFMADD213PS  cbe2ab171<>+0(SB), Z18, Z20
-	VFMADD213PS  c3e4cd2a3<>+0(SB), Z18, Z20
-	VFMADD213PS  cbe7ffff7<>+0(SB), Z18, Z20
-	VFMADD213PS  c3eaaaaa3<>+0(SB), Z18, Z20
-	VMULPS       Z18, Z20, Z20
-	VMULPS       Z19, Z20, Z20
-	VFMADD231PS  cb95e8083<>+0(SB), Z17, Z20
-	VFNMADD231PS c3f000000<>+0(SB), Z19, Z20
-	VADDPS       Z18, Z20, Z18
-	VFMADD231PS  c3f318000<>+0(SB), Z17, Z18
-	VMOVUPS      c00000000<>+0(SB), Z17
-	VCMPPS       $0x00, Z17, Z1, K1
-	VMOVUPS      cff800000<>+0(SB), Z19
-	VBLENDMPS    Z19, Z18, K1, Z4
-	VCMPPS       $0x01, Z17, Z1, K1
-	VMOVUPS      c7fc00000<>+0(SB), Z17
-	VBLENDMPS    Z17, Z4, K1, Z5
-	VCMPPS       $0x06, c7f7fffff<>+0(SB), Z1, K1
-	VBLENDMPS    Z1, Z5, K1, Z6
-	VADDPS       Z2, Z6, Z2
-	VMOVUPS      c00000000<>+0(SB), Z17
-	VCMPPS       $0x0e, Z17, Z1, K1
-	VBLENDMPS    Z2, Z6, K1, Z7
-	VCMPPS       $0x0e, c7f7fffff<>+0(SB), Z1, K1
-	VBLENDMPS    Z1, Z7, K1, Z8
-	VCMPPS       $0x00, Z17, Z0, K1
-	VBLENDMPS    Z0, Z8, K1, Z9
-	VMOVUPS      Z9, (AX)
-	ADDQ         $0x00000040, AX
-	ADDQ         $0x00000040, CX
-	SUBQ         $0x00000010, DX
-	JMP          log1p_one
+	CMPQ              DX, $0x00000010
+	JL                log1p_tail
+	VMOVUPS           (CX), Z0
+	VADDPS.BCST       c3f800000<>+0(SB), Z0, Z1
+	VSUBPS.BCST       c3f800000<>+0(SB), Z1, Z2
+	VSUBPS            Z2, Z0, Z2
+	VDIVPS            Z1, Z2, Z2
+	VCMPPS.BCST       $0x01, c00800000<>+0(SB), Z1, K1
+	VMULPS.BCST       c4b000000<>+0(SB), Z1, Z17
+	VBLENDMPS         Z17, Z1, K1, Z3
+	VPSUBD.BCST       c3f3504f3<>+0(SB), Z3, Z17
+	VPANDD.BCST       c007fffff<>+0(SB), Z17, Z18
+	VPADDD.BCST       c3f3504f3<>+0(SB), Z18, Z18
+	VPSRAD            $0x17, Z17, Z17
+	VCVTDQ2PS         Z17, Z17
+	VBROADCASTSS      c41b80000<>+0(SB), Z19
+	VMOVAPS.Z         Z19, K1, Z19
+	VSUBPS            Z19, Z17, Z17
+	VSUBPS.BCST       c3f800000<>+0(SB), Z18, Z18
+	VMULPS            Z18, Z18, Z19
+	VBROADCASTSS      c3d8da197<>+0(SB), Z20
+	VFMADD213PS.BCST  cbdf174b6<>+0(SB), Z18, Z20
+	VFMADD213PS.BCST  c3df3282a<>+0(SB), Z18, Z20
+	VFMADD213PS.BCST  cbdfda19a<>+0(SB), Z18, Z20
+	VFMADD213PS.BCST  c3e119963<>+0(SB), Z18, Z20
+	VFMADD213PS.BCST  cbe2ab171<>+0(SB), Z18, Z20
+	VFMADD213PS.BCST  c3e4cd2a3<>+0(SB), Z18, Z20
+	VFMADD213PS.BCST  cbe7ffff7<>+0(SB), Z18, Z20
+	VFMADD213PS.BCST  c3eaaaaa3<>+0(SB), Z18, Z20
+	VMULPS            Z18, Z20, Z20
+	VMULPS            Z19, Z20, Z20
+	VFMADD231PS.BCST  cb95e8083<>+0(SB), Z17, Z20
+	VFNMADD231PS.BCST c3f000000<>+0(SB), Z19, Z20
+	VADDPS            Z18, Z20, Z18
+	VFMADD231PS.BCST  c3f318000<>+0(SB), Z17, Z18
+	VBROADCASTSS      c00000000<>+0(SB), Z17
+	VCMPPS            $0x00, Z17, Z1, K1
+	VBROADCASTSS      cff800000<>+0(SB), Z19
+	VBLENDMPS         Z19, Z18, K1, Z4
+	VCMPPS            $0x01, Z17, Z1, K1
+	VBROADCASTSS      c7fc00000<>+0(SB), Z17
+	VBLENDMPS         Z17, Z4, K1, Z5
+	VCMPPS.BCST       $0x06, c7f7fffff<>+0(SB), Z1, K1
+	VBLENDMPS         Z1, Z5, K1, Z6
+	VADDPS            Z2, Z6, Z2
+	VBROADCASTSS      c00000000<>+0(SB), Z17
+	VCMPPS            $0x0e, Z17, Z1, K1
+	VBLENDMPS         Z2, Z6, K1, Z7
+	VCMPPS.BCST       $0x0e, c7f7fffff<>+0(SB), Z1, K1
+	VBLENDMPS         Z1, Z7, K1, Z8
+	VCMPPS            $0x00, Z17, Z0, K1
+	VBLENDMPS         Z0, Z8, K1, Z9
+	VMOVUPS           Z9, (AX)
+	ADDQ              $0x00000040, AX
+	ADDQ              $0x00000040, CX
+	SUBQ              $0x00000010, DX
+	JMP               log1p_one
 
 log1p_tail:
-	TESTQ        DX, DX
-	JE           log1p_done
-	MOVQ         $-1, BX
-	BZHIQ        DX, BX, BX
-	KMOVQ        BX, K1
-	VMOVUPS.Z    (CX), K1, Z0
-	VADDPS       c3f800000<>+0(SB), Z0, Z1
-	VSUBPS       c3f800000<>+0(SB), Z1, Z2
-	VSUBPS       Z2, Z0, Z2
-	VDIVPS       Z1, Z2, Z2
-	VCMPPS       $0x01, c00800000<>+0(SB), Z1, K2
-	VMULPS       c4b000000<>+0(SB), Z1, Z3
-	VBLENDMPS    Z3, Z1, K2, Z10
-	VPSUBD       c3f3504f3<>+0(SB), Z10, Z3
-	VPANDD       c007fffff<>+0(SB), Z3, Z4
-	VPADDD       c3f3504f3<>+0(SB), Z4, Z4
-	VPSRAD       $0x17, Z3, Z3
-	VCVTDQ2PS    Z3, Z3
-	VMOVUPS      c41b80000<>+0(SB), Z5
-	VMOVAPS.Z    Z5, K2, Z5
-	VSUBPS       Z5, Z3, Z3
-	VSUBPS       c3f800000<>+0(SB), Z4, Z4
-	VMULPS       Z4, Z4, Z5
-	VMOVUPS      c3d8da197<>+0(SB), Z6
-	VFMADD213PS  cbdf174b6<>+0(SB), Z4, Z6
-	VFMADD213PS  c3df3282a<>+0(SB), Z4, Z6
-	VFMADD213PS  cbdfda19a<>+0(SB), Z4, Z6
-	VFMADD213PS  c3e119963<>+0(SB), Z4, Z6
-	VFMADD213PS  cbe2ab171<>+0(SB), Z4, Z6
-	VFMADD213PS  c3e4cd2a3<>+0(SB), Z4, Z6
-	VFMADD213PS  cbe7ffff7<>+0(SB), Z4, Z6
-	VFMADD213PS  c3eaaaaa3<>+0(SB), Z4, Z6
-	VMULPS       Z4, Z6, Z6
-	VMULPS       Z5, Z6, Z6
-	VFMADD231PS  cb95e8083<>+0(SB), Z3, Z6
-	VFNMADD231PS c3f000000<>+0(SB), Z5, Z6
-	VADDPS       Z4, Z6, Z4
-	VFMADD231PS  c3f318000<>+0(SB), Z3, Z4
-	VMOVUPS      c00000000<>+0(SB), Z3
-	VCMPPS       $0x00, Z3, Z1, K2
-	VMOVUPS      cff800000<>+0(SB), Z5
-	VBLENDMPS    Z5, Z4, K2, Z11
-	VCMPPS       $0x01, Z3, Z1, K2
-	VMOVUPS      c7fc00000<>+0(SB), Z3
-	VBLENDMPS    Z3, Z11, K2, Z12
-	VCMPPS       $0x06, c7f7fffff<>+0(SB), Z1, K2
-	VBLENDMPS    Z1, Z12, K2, Z13
-	VADDPS       Z2, Z13, Z2
-	VMOVUPS      c00000000<>+0(SB), Z3
-	VCMPPS       $0x0e, Z3, Z1, K2
-	VBLENDMPS    Z2, Z13, K2, Z14
-	VCMPPS       $0x0e, c7f7fffff<>+0(SB), Z1, K2
-	VBLENDMPS    Z1, Z14, K2, Z15
-	VCMPPS       $0x00, Z3, Z0, K2
-	VBLENDMPS    Z0, Z15, K2, Z16
-	VMOVUPS      Z16, K1, (AX)
+	TESTQ             DX, DX
+	JE                log1p_done
+	MOVQ              $-1, BX
+	BZHIQ             DX, BX, BX
+	KMOVQ             BX, K1
+	VMOVUPS.Z         (CX), K1, Z0
+	VADDPS.BCST       c3f800000<>+0(SB), Z0, Z1
+	VSUBPS.BCST       c3f800000<>+0(SB), Z1, Z2
+	VSUBPS            Z2, Z0, Z2
+	VDIVPS            Z1, Z2, Z2
+	VCMPPS.BCST       $0x01, c00800000<>+0(SB), Z1, K2
+	VMULPS.BCST       c4b000000<>+0(SB), Z1, Z3
+	VBLENDMPS         Z3, Z1, K2, Z10
+	VPSUBD.BCST       c3f3504f3<>+0(SB), Z10, Z3
+	VPANDD.BCST       c007fffff<>+0(SB), Z3, Z4
+	VPADDD.BCST       c3f3504f3<>+0(SB), Z4, Z4
+	VPSRAD            $0x17, Z3, Z3
+	VCVTDQ2PS         Z3, Z3
+	VBROADCASTSS      c41b80000<>+0(SB), Z5
+	VMOVAPS.Z         Z5, K2, Z5
+	VSUBPS            Z5, Z3, Z3
+	VSUBPS.BCST       c3f800000<>+0(SB), Z4, Z4
+	VMULPS            Z4, Z4, Z5
+	VBROADCASTSS      c3d8da197<>+0(SB), Z6
+	VFMADD213PS.BCST  cbdf174b6<>+0(SB), Z4, Z6
+	VFMADD213PS.BCST  c3df3282a<>+0(SB), Z4, Z6
+	VFMADD213PS.BCST  cbdfda19a<>+0(SB), Z4, Z6
+	VFMADD213PS.BCST  c3e119963<>+0(SB), Z4, Z6
+	VFMADD213PS.BCST  cbe2ab171<>+0(SB), Z4, Z6
+	VFMADD213PS.BCST  c3e4cd2a3<>+0(SB), Z4, Z6
+	VFMADD213PS.BCST  cbe7ffff7<>+0(SB), Z4, Z6
+	VFMADD213PS.BCST  c3eaaaaa3<>+0(SB), Z4, Z6
+	VMULPS            Z4, Z6, Z6
+	VMULPS            Z5, Z6, Z6
+	VFMADD231PS.BCST  cb95e8083<>+0(SB), Z3, Z6
+	VFNMADD231PS.BCST c3f000000<>+0(SB), Z5, Z6
+	VADDPS            Z4, Z6, Z4
+	VFMADD231PS.BCST  c3f318000<>+0(SB), Z3, Z4
+	VBROADCASTSS      c00000000<>+0(SB), Z3
+	VCMPPS            $0x00, Z3, Z1, K2
+	VBROADCASTSS      cff800000<>+0(SB), Z5
+	VBLENDMPS         Z5, Z4, K2, Z11
+	VCMPPS            $0x01, Z3, Z1, K2
+	VBROADCASTSS      c7fc00000<>+0(SB), Z3
+	VBLENDMPS         Z3, Z11, K2, Z12
+	VCMPPS.BCST       $0x06, c7f7fffff<>+0(SB), Z1, K2
+	VBLENDMPS         Z1, Z12, K2, Z13
+	VADDPS            Z2, Z13, Z2
+	VBROADCASTSS      c00000000<>+0(SB), Z3
+	VCMPPS            $0x0e, Z3, Z1, K2
+	VBLENDMPS         Z2, Z13, K2, Z14
+	VCMPPS.BCST       $0x0e, c7f7fffff<>+0(SB), Z1, K2
+	VBLENDMPS         Z1, Z14, K2, Z15
+	VCMPPS            $0x00, Z3, Z0, K2
+	VBLENDMPS         Z0, Z15, K2, Z16
+	VMOVUPS           Z16, K1, (AX)
 
 log1p_done:
 	VZEROUPPER
@@ -7181,203 +7181,245 @@ TEXT ·tanhF32AVX512(SB), NOSPLIT, $0-24
 	MOVQ n+16(FP), DX
 
 tanh_one:
-	CMPQ         DX, $0x00000010
-	JL           tanh_tail
-	VMOVUPS      (CX), Z0
-	VANDPS       c7fffffff<>+0(SB), Z0, Z1
-	VMULPS       Z0, Z0, Z2
-	VMOVUPS      c3b152795<>+0(SB), Z3
-	VFMADD213PS  cbc0878f1<>+0(SB), Z2, Z3
-	VFMADD213PS  c3cb24c02<>+0(SB), Z2, Z3
-	VFMADD213PS  cbd5d03e3<>+0(SB), Z2, Z3
-	VFMADD213PS  c3e088873<>+0(SB), Z2, Z3
-	VFMADD213PS  cbeaaaaab<>+0(SB), Z2, Z3
-	VMULPS       Z0, Z2, Z2
-	VFMADD213PS  Z0, Z2, Z3
-	VADDPS       Z1, Z1, Z2
-	VMOVUPS      c42b20000<>+0(SB), Z8
-	VMINPS       Z2, Z8, Z2
-	VMOVUPS      cc2d10000<>+0(SB), Z8
-	VMAXPS       Z2, Z8, Z2
-	VMULPS       c3fb8aa3b<>+0(SB), Z2, Z8
-	VRNDSCALEPS  $0x08, Z8, Z8
-	VMOVAPS      Z2, Z2
-	VFNMADD231PS c3f318000<>+0(SB), Z8, Z2
-	VFNMADD231PS cb95e8083<>+0(SB), Z8, Z2
-	VMOVUPS      c3950c270<>+0(SB), Z9
-	VFMADD213PS  c3ab6a492<>+0(SB), Z2, Z9
-	VFMADD213PS  c3c088854<>+0(SB), Z2, Z9
-	VFMADD213PS  c3d2aaa72<>+0(SB), Z2, Z9
-	VFMADD213PS  c3e2aaaab<>+0(SB), Z2, Z9
-	VFMADD213PS  c3f000000<>+0(SB), Z2, Z9
-	VMULPS       Z2, Z2, Z10
-	VFMADD213PS  Z2, Z10, Z9
-	VADDPS       c3f800000<>+0(SB), Z9, Z2
-	VSCALEFPS    Z8, Z2, Z2
-	VADDPS       c3f800000<>+0(SB), Z2, Z2
-	VMOVUPS      c3f800000<>+0(SB), Z8
-	VMOVUPS      c40000000<>+0(SB), Z9
-	VDIVPS       Z2, Z9, Z2
-	VSUBPS       Z2, Z8, Z2
-	VCMPPS       $0x01, c3f19999a<>+0(SB), Z1, K1
-	VBLENDMPS    Z3, Z2, K1, Z4
-	VANDPS       c80000000<>+0(SB), Z0, Z1
-	VORPS        Z1, Z4, Z1
-	VCMPPS       $0x03, Z0, Z0, K1
-	VBLENDMPS    Z0, Z1, K1, Z5
-	VMOVUPS      Z5, (AX)
-	ADDQ         $0x00000040, AX
-	ADDQ         $0x00000040, CX
-	SUBQ         $0x00000010, DX
-	JMP          tanh_one
+	CMPQ              DX, $0x00000010
+	JL                tanh_tail
+	VMOVUPS           (CX), Z0
+	VANDPS.BCST       c7fffffff<>+0(SB), Z0, Z1
+	VMULPS            Z0, Z0, Z2
+	VBROADCASTSS      c3b152795<>+0(SB), Z3
+	VFMADD213PS.BCST  cbc0878f1<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  c3cb24c02<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  cbd5d03e3<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  c3e088873<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  cbeaaaaab<>+0(SB), Z2, Z3
+	VMULPS            Z0, Z2, Z2
+	VFMADD213PS       Z0, Z2, Z3
+	VADDPS            Z1, Z1, Z2
+	VBROADCASTSS      c42b20000<>+0(SB), Z8
+	VMINPS            Z2, Z8, Z2
+	VBROADCASTSS      cc2d10000<>+0(SB), Z8
+	VMAXPS            Z2, Z8, Z2
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z2, Z8
+	VRNDSCALEPS       $0x08, Z8, Z8
+	VMOVAPS           Z2, Z2
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z8, Z2
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z8, Z2
+	VBROADCASTSS      c3950c270<>+0(SB), Z9
+	VFMADD213PS.BCST  c3ab6a492<>+0(SB), Z2, Z9
+	VFMADD213PS.BCST  c3c088854<>+0(SB), Z2, Z9
+	VFMADD213PS.BCST  c3d2aaa72<>+0(SB), Z2, Z9
+	VFMADD213PS.BCST  c3e2aaaab<>+0(SB), Z2, Z9
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z2, Z9
+	VMULPS            Z2, Z2, Z10
+	VFMADD213PS       Z2, Z10, Z9
+	VADDPS.BCST       c3f800000<>+0(SB), Z9, Z2
+	VSCALEFPS         Z8, Z2, Z2
+	VADDPS.BCST       c3f800000<>+0(SB), Z2, Z2
+	VBROADCASTSS      c3f800000<>+0(SB), Z8
+	VBROADCASTSS      c40000000<>+0(SB), Z9
+	VDIVPS            Z2, Z9, Z2
+	VSUBPS            Z2, Z8, Z2
+	VCMPPS.BCST       $0x01, c3f19999a<>+0(SB), Z1, K1
+	VBLENDMPS         Z3, Z2, K1, Z4
+	VANDPS.BCST       c80000000<>+0(SB), Z0, Z1
+	VORPS             Z1, Z4, Z1
+	VCMPPS            $0x03, Z0, Z0, K1
+	VBLENDMPS         Z0, Z1, K1, Z5
+	VMOVUPS           Z5, (AX)
+	ADDQ              $0x00000040, AX
+	ADDQ              $0x00000040, CX
+	SUBQ              $0x00000010, DX
+	JMP               tanh_one
 
 tanh_tail:
-	TESTQ        DX, DX
-	JE           tanh_done
-	MOVQ         $-1, BX
-	BZHIQ        DX, BX, BX
-	KMOVQ        BX, K1
-	VMOVUPS.Z    (CX), K1, Z0
-	VANDPS       c7fffffff<>+0(SB), Z0, Z1
-	VMULPS       Z0, Z0, Z2
-	VMOVUPS      c3b152795<>+0(SB), Z3
-	VFMADD213PS  cbc0878f1<>+0(SB), Z2, Z3
-	VFMADD213PS  c3cb24c02<>+0(SB), Z2, Z3
-	VFMADD213PS  cbd5d03e3<>+0(SB), Z2, Z3
-	VFMADD213PS  c3e088873<>+0(SB), Z2, Z3
-	VFMADD213PS  cbeaaaaab<>+0(SB), Z2, Z3
-	VMULPS       Z0, Z2, Z2
-	VFMADD213PS  Z0, Z2, Z3
-	VADDPS       Z1, Z1, Z2
-	VMOVUPS      c42b20000<>+0(SB), Z4
-	VMINPS       Z2, Z4, Z2
-	VMOVUPS      cc2d10000<>+0(SB), Z4
-	VMAXPS       Z2, Z4, Z2
-	VMULPS       c3fb8aa3b<>+0(SB), Z2, Z4
-	VRNDSCALEPS  $0x08, Z4, Z4
-	VMOVAPS      Z2, Z2
-	VFNMADD231PS c3f318000<>+0(SB), Z4, Z2
-	VFNMADD231PS cb95e8083<>+0(SB), Z4, Z2
-	VMOVUPS      c3950c270<>+0(SB), Z5
-	VFMADD213PS  c3ab6a492<>+0(SB), Z2, Z5
-	VFMADD213PS  c3c088854<>+0(SB), Z2, Z5
-	VFMADD213PS  c3d2aaa72<>+0(SB), Z2, Z5
-	VFMADD213PS  c3e2aaaab<>+0(SB), Z2, Z5
-	VFMADD213PS  c3f000000<>+0(SB), Z2, Z5
-	VMULPS       Z2, Z2, Z8
-	VFMADD213PS  Z2, Z8, Z5
-	VADDPS       c3f800000<>+0(SB), Z5, Z2
-	VSCALEFPS    Z4, Z2, Z2
-	VADDPS       c3f800000<>+0(SB), Z2, Z2
-	VMOVUPS      c3f800000<>+0(SB), Z4
-	VMOVUPS      c40000000<>+0(SB), Z5
-	VDIVPS       Z2, Z5, Z2
-	VSUBPS       Z2, Z4, Z2
-	VCMPPS       $0x01, c3f19999a<>+0(SB), Z1, K2
-	VBLENDMPS    Z3, Z2, K2, Z6
-	VANDPS       c80000000<>+0(SB), Z0, Z1
-	VORPS        Z1, Z6, Z1
-	VCMPPS       $0x03, Z0, Z0, K2
-	VBLENDMPS    Z0, Z1, K2, Z7
-	VMOVUPS      Z7, K1, (AX)
+	TESTQ             DX, DX
+	JE                tanh_done
+	MOVQ              $-1, BX
+	BZHIQ             DX, BX, BX
+	KMOVQ             BX, K1
+	VMOVUPS.Z         (CX), K1, Z0
+	VANDPS.BCST       c7fffffff<>+0(SB), Z0, Z1
+	VMULPS            Z0, Z0, Z2
+	VBROADCASTSS      c3b152795<>+0(SB), Z3
+	VFMADD213PS.BCST  cbc0878f1<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  c3cb24c02<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  cbd5d03e3<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  c3e088873<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  cbeaaaaab<>+0(SB), Z2, Z3
+	VMULPS            Z0, Z2, Z2
+	VFMADD213PS       Z0, Z2, Z3
+	VADDPS            Z1, Z1, Z2
+	VBROADCASTSS      c42b20000<>+0(SB), Z4
+	VMINPS            Z2, Z4, Z2
+	VBROADCASTSS      cc2d10000<>+0(SB), Z4
+	VMAXPS            Z2, Z4, Z2
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z2, Z4
+	VRNDSCALEPS       $0x08, Z4, Z4
+	VMOVAPS           Z2, Z2
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z4, Z2
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z4, Z2
+	VBROADCASTSS      c3950c270<>+0(SB), Z5
+	VFMADD213PS.BCST  c3ab6a492<>+0(SB), Z2, Z5
+	VFMADD213PS.BCST  c3c088854<>+0(SB), Z2, Z5
+	VFMADD213PS.BCST  c3d2aaa72<>+0(SB), Z2, Z5
+	VFMADD213PS.BCST  c3e2aaaab<>+0(SB), Z2, Z5
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z2, Z5
+	VMULPS            Z2, Z2, Z8
+	VFMADD213PS       Z2, Z8, Z5
+	VADDPS.BCST       c3f800000<>+0(SB), Z5, Z2
+	VSCALEFPS         Z4, Z2, Z2
+	VADDPS.BCST       c3f800000<>+0(SB), Z2, Z2
+	VBROADCASTSS      c3f800000<>+0(SB), Z4
+	VBROADCASTSS      c40000000<>+0(SB), Z5
+	VDIVPS            Z2, Z5, Z2
+	VSUBPS            Z2, Z4, Z2
+	VCMPPS.BCST       $0x01, c3f19999a<>+0(SB), Z1, K2
+	VBLENDMPS         Z3, Z2, K2, Z6
+	VANDPS.BCST       c80000000<>+0(SB), Z0, Z1
+	VORPS             Z1, Z6, Z1
+	VCMPPS            $0x03, Z0, Z0, K2
+	VBLENDMPS         Z0, Z1, K2, Z7
+	VMOVUPS           Z7, K1, (AX)
 
 tanh_done:
 	VZEROUPPER
 	RET
 
 // func sigmoidF32AVX512(dst *float32, x *float32, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·sigmoidF32AVX512(SB), NOSPLIT, $0-24
-	MOVQ dst+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ n+16(FP), DX
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+16(FP), DX
+	VBROADCASTSS cc2b20000<>+0(SB), Z0
+	VBROADCASTSS c42d10000<>+0(SB), Z1
+	VBROADCASTSS c3fb8aa3b<>+0(SB), Z2
+	VBROADCASTSS c32a57060<>+0(SB), Z3
+	VBROADCASTSS c4b400000<>+0(SB), Z4
+	VBROADCASTSS c3f800000<>+0(SB), Z5
+	VBROADCASTSS c3f317218<>+0(SB), Z6
+	VBROADCASTSS c3e75fdee<>+0(SB), Z7
+	VBROADCASTSS c3d635774<>+0(SB), Z8
+	VBROADCASTSS c3c1d96a6<>+0(SB), Z9
+	VBROADCASTSS c3aaf9f2a<>+0(SB), Z10
+	VBROADCASTSS c3920fdde<>+0(SB), Z11
 
 sigmoid_many:
-	CMPQ         DX, $0x00000020
+	CMPQ         DX, $0x00000040
 	JL           sigmoid_one
-	VMOVUPS      (CX), Z0
-	VMOVUPS      c3f800000<>+0(SB), Z1
-	VXORPS       c80000000<>+0(SB), Z0, Z0
-	VMOVUPS      c42b20000<>+0(SB), Z2
-	VMINPS       Z0, Z2, Z0
-	VMOVUPS      cc2d10000<>+0(SB), Z2
-	VMAXPS       Z0, Z2, Z0
-	VMULPS       c3fb8aa3b<>+0(SB), Z0, Z2
-	VRNDSCALEPS  $0x08, Z2, Z2
-	VMOVAPS      Z0, Z0
-	VFNMADD231PS c3f318000<>+0(SB), Z2, Z0
-	VFNMADD231PS cb95e8083<>+0(SB), Z2, Z0
-	VMOVUPS      c3950c270<>+0(SB), Z3
-	VFMADD213PS  c3ab6a492<>+0(SB), Z0, Z3
-	VFMADD213PS  c3c088854<>+0(SB), Z0, Z3
-	VFMADD213PS  c3d2aaa72<>+0(SB), Z0, Z3
-	VFMADD213PS  c3e2aaaab<>+0(SB), Z0, Z3
-	VFMADD213PS  c3f000000<>+0(SB), Z0, Z3
-	VMULPS       Z0, Z0, Z4
-	VFMADD213PS  Z0, Z4, Z3
-	VADDPS       c3f800000<>+0(SB), Z3, Z0
-	VSCALEFPS    Z2, Z0, Z0
-	VADDPS       c3f800000<>+0(SB), Z0, Z0
-	VDIVPS       Z0, Z1, Z0
-	VMOVUPS      64(CX), Z1
-	VMOVUPS      c3f800000<>+0(SB), Z2
-	VXORPS       c80000000<>+0(SB), Z1, Z1
-	VMOVUPS      c42b20000<>+0(SB), Z3
-	VMINPS       Z1, Z3, Z1
-	VMOVUPS      cc2d10000<>+0(SB), Z3
-	VMAXPS       Z1, Z3, Z1
-	VMULPS       c3fb8aa3b<>+0(SB), Z1, Z3
-	VRNDSCALEPS  $0x08, Z3, Z3
-	VMOVAPS      Z1, Z1
-	VFNMADD231PS c3f318000<>+0(SB), Z3, Z1
-	VFNMADD231PS cb95e8083<>+0(SB), Z3, Z1
-	VMOVUPS      c3950c270<>+0(SB), Z4
-	VFMADD213PS  c3ab6a492<>+0(SB), Z1, Z4
-	VFMADD213PS  c3c088854<>+0(SB), Z1, Z4
-	VFMADD213PS  c3d2aaa72<>+0(SB), Z1, Z4
-	VFMADD213PS  c3e2aaaab<>+0(SB), Z1, Z4
-	VFMADD213PS  c3f000000<>+0(SB), Z1, Z4
-	VMULPS       Z1, Z1, Z5
-	VFMADD213PS  Z1, Z5, Z4
-	VADDPS       c3f800000<>+0(SB), Z4, Z1
-	VSCALEFPS    Z3, Z1, Z1
-	VADDPS       c3f800000<>+0(SB), Z1, Z1
-	VDIVPS       Z1, Z2, Z1
-	VMOVUPS      Z0, (AX)
-	VMOVUPS      Z1, 64(AX)
-	ADDQ         $0x00000080, AX
-	ADDQ         $0x00000080, CX
-	SUBQ         $0x00000020, DX
+	VMOVUPS      (CX), Z12
+	VMOVUPS      64(CX), Z13
+	VMOVUPS      128(CX), Z14
+	VMOVUPS      192(CX), Z15
+	VMINPS       Z12, Z1, Z12
+	VMINPS       Z13, Z1, Z13
+	VMINPS       Z14, Z1, Z14
+	VMINPS       Z15, Z1, Z15
+	VMAXPS       Z12, Z0, Z12
+	VMAXPS       Z13, Z0, Z13
+	VMAXPS       Z14, Z0, Z14
+	VMAXPS       Z15, Z0, Z15
+	VMOVAPS      Z12, Z16
+	VFNMADD213PS Z4, Z2, Z16
+	VMOVAPS      Z13, Z17
+	VFNMADD213PS Z4, Z2, Z17
+	VMOVAPS      Z14, Z18
+	VFNMADD213PS Z4, Z2, Z18
+	VMOVAPS      Z15, Z19
+	VFNMADD213PS Z4, Z2, Z19
+	VSUBPS       Z4, Z16, Z16
+	VSUBPS       Z4, Z17, Z17
+	VSUBPS       Z4, Z18, Z18
+	VSUBPS       Z4, Z19, Z19
+	VMOVAPS      Z12, Z20
+	VFNMSUB213PS Z16, Z2, Z20
+	VMOVAPS      Z13, Z21
+	VFNMSUB213PS Z17, Z2, Z21
+	VMOVAPS      Z14, Z22
+	VFNMSUB213PS Z18, Z2, Z22
+	VMOVAPS      Z15, Z23
+	VFNMSUB213PS Z19, Z2, Z23
+	VFNMADD231PS Z3, Z12, Z20
+	VFNMADD231PS Z3, Z13, Z21
+	VFNMADD231PS Z3, Z14, Z22
+	VFNMADD231PS Z3, Z15, Z23
+	VMOVAPS      Z11, Z12
+	VMOVAPS      Z11, Z13
+	VMOVAPS      Z11, Z14
+	VMOVAPS      Z11, Z15
+	VFMADD213PS  Z10, Z20, Z12
+	VFMADD213PS  Z10, Z21, Z13
+	VFMADD213PS  Z10, Z22, Z14
+	VFMADD213PS  Z10, Z23, Z15
+	VFMADD213PS  Z9, Z20, Z12
+	VFMADD213PS  Z9, Z21, Z13
+	VFMADD213PS  Z9, Z22, Z14
+	VFMADD213PS  Z9, Z23, Z15
+	VFMADD213PS  Z8, Z20, Z12
+	VFMADD213PS  Z8, Z21, Z13
+	VFMADD213PS  Z8, Z22, Z14
+	VFMADD213PS  Z8, Z23, Z15
+	VFMADD213PS  Z7, Z20, Z12
+	VFMADD213PS  Z7, Z21, Z13
+	VFMADD213PS  Z7, Z22, Z14
+	VFMADD213PS  Z7, Z23, Z15
+	VFMADD213PS  Z6, Z20, Z12
+	VFMADD213PS  Z6, Z21, Z13
+	VFMADD213PS  Z6, Z22, Z14
+	VFMADD213PS  Z6, Z23, Z15
+	VFMADD213PS  Z5, Z20, Z12
+	VFMADD213PS  Z5, Z21, Z13
+	VFMADD213PS  Z5, Z22, Z14
+	VFMADD213PS  Z5, Z23, Z15
+	VSCALEFPS    Z16, Z12, Z12
+	VSCALEFPS    Z17, Z13, Z13
+	VSCALEFPS    Z18, Z14, Z14
+	VSCALEFPS    Z19, Z15, Z15
+	VADDPS       Z5, Z12, Z12
+	VADDPS       Z5, Z13, Z13
+	VADDPS       Z5, Z14, Z14
+	VADDPS       Z5, Z15, Z15
+	VBROADCASTSS c3f800000<>+0(SB), Z16
+	VDIVPS       Z12, Z16, Z12
+	VBROADCASTSS c3f800000<>+0(SB), Z16
+	VDIVPS       Z13, Z16, Z13
+	VBROADCASTSS c3f800000<>+0(SB), Z16
+	VDIVPS       Z14, Z16, Z14
+	VBROADCASTSS c3f800000<>+0(SB), Z16
+	VDIVPS       Z15, Z16, Z15
+	VMOVUPS      Z12, (AX)
+	VMOVUPS      Z13, 64(AX)
+	VMOVUPS      Z14, 128(AX)
+	VMOVUPS      Z15, 192(AX)
+	ADDQ         $0x00000100, AX
+	ADDQ         $0x00000100, CX
+	SUBQ         $0x00000040, DX
 	JMP          sigmoid_many
 
 sigmoid_one:
 	CMPQ         DX, $0x00000010
 	JL           sigmoid_tail
-	VMOVUPS      (CX), Z0
-	VMOVUPS      c3f800000<>+0(SB), Z1
-	VXORPS       c80000000<>+0(SB), Z0, Z0
-	VMOVUPS      c42b20000<>+0(SB), Z2
-	VMINPS       Z0, Z2, Z0
-	VMOVUPS      cc2d10000<>+0(SB), Z2
-	VMAXPS       Z0, Z2, Z0
-	VMULPS       c3fb8aa3b<>+0(SB), Z0, Z2
-	VRNDSCALEPS  $0x08, Z2, Z2
-	VMOVAPS      Z0, Z0
-	VFNMADD231PS c3f318000<>+0(SB), Z2, Z0
-	VFNMADD231PS cb95e8083<>+0(SB), Z2, Z0
-	VMOVUPS      c3950c270<>+0(SB), Z3
-	VFMADD213PS  c3ab6a492<>+0(SB), Z0, Z3
-	VFMADD213PS  c3c088854<>+0(SB), Z0, Z3
-	VFMADD213PS  c3d2aaa72<>+0(SB), Z0, Z3
-	VFMADD213PS  c3e2aaaab<>+0(SB), Z0, Z3
-	VFMADD213PS  c3f000000<>+0(SB), Z0, Z3
-	VMULPS       Z0, Z0, Z4
-	VFMADD213PS  Z0, Z4, Z3
-	VADDPS       c3f800000<>+0(SB), Z3, Z0
-	VSCALEFPS    Z2, Z0, Z0
-	VADDPS       c3f800000<>+0(SB), Z0, Z0
-	VDIVPS       Z0, Z1, Z0
-	VMOVUPS      Z0, (AX)
+	VMOVUPS      (CX), Z12
+	VMINPS       Z12, Z1, Z12
+	VMAXPS       Z12, Z0, Z12
+	VMOVAPS      Z12, Z13
+	VFNMADD213PS Z4, Z2, Z13
+	VSUBPS       Z4, Z13, Z13
+	VMOVAPS      Z12, Z14
+	VFNMSUB213PS Z13, Z2, Z14
+	VFNMADD231PS Z3, Z12, Z14
+	VMOVAPS      Z11, Z12
+	VFMADD213PS  Z10, Z14, Z12
+	VFMADD213PS  Z9, Z14, Z12
+	VFMADD213PS  Z8, Z14, Z12
+	VFMADD213PS  Z7, Z14, Z12
+	VFMADD213PS  Z6, Z14, Z12
+	VFMADD213PS  Z5, Z14, Z12
+	VSCALEFPS    Z13, Z12, Z12
+	VADDPS       Z5, Z12, Z12
+	VBROADCASTSS c3f800000<>+0(SB), Z13
+	VDIVPS       Z12, Z13, Z12
+	VMOVUPS      Z12, (AX)
 	ADDQ         $0x00000040, AX
 	ADDQ         $0x00000040, CX
 	SUBQ         $0x00000010, DX
@@ -7389,29 +7431,25 @@ sigmoid_tail:
 	MOVQ         $-1, BX
 	BZHIQ        DX, BX, BX
 	KMOVQ        BX, K1
-	VMOVUPS.Z    (CX), K1, Z0
-	VMOVUPS      c3f800000<>+0(SB), Z1
-	VXORPS       c80000000<>+0(SB), Z0, Z0
-	VMOVUPS      c42b20000<>+0(SB), Z2
-	VMINPS       Z0, Z2, Z0
-	VMOVUPS      cc2d10000<>+0(SB), Z2
-	VMAXPS       Z0, Z2, Z0
-	VMULPS       c3fb8aa3b<>+0(SB), Z0, Z2
-	VRNDSCALEPS  $0x08, Z2, Z2
-	VMOVAPS      Z0, Z0
-	VFNMADD231PS c3f318000<>+0(SB), Z2, Z0
-	VFNMADD231PS cb95e8083<>+0(SB), Z2, Z0
-	VMOVUPS      c3950c270<>+0(SB), Z3
-	VFMADD213PS  c3ab6a492<>+0(SB), Z0, Z3
-	VFMADD213PS  c3c088854<>+0(SB), Z0, Z3
-	VFMADD213PS  c3d2aaa72<>+0(SB), Z0, Z3
-	VFMADD213PS  c3e2aaaab<>+0(SB), Z0, Z3
-	VFMADD213PS  c3f000000<>+0(SB), Z0, Z3
-	VMULPS       Z0, Z0, Z4
-	VFMADD213PS  Z0, Z4, Z3
-	VADDPS       c3f800000<>+0(SB), Z3, Z0
-	VSCALEFPS    Z2, Z0, Z0
-	VADDPS       c3f800000<>+0(SB), Z0, Z0
+	VMOVUPS.Z    (CX), K1, Z12
+	VMINPS       Z12, Z1, Z1
+	VMAXPS       Z1, Z0, Z0
+	VMOVAPS      Z0, Z1
+	VFNMADD213PS Z4, Z2, Z1
+	VSUBPS       Z4, Z1, Z1
+	VMOVAPS      Z0, Z4
+	VFNMSUB213PS Z1, Z2, Z4
+	VFNMADD231PS Z3, Z0, Z4
+	VMOVAPS      Z11, Z0
+	VFMADD213PS  Z10, Z4, Z0
+	VFMADD213PS  Z9, Z4, Z0
+	VFMADD213PS  Z8, Z4, Z0
+	VFMADD213PS  Z7, Z4, Z0
+	VFMADD213PS  Z6, Z4, Z0
+	VFMADD213PS  Z5, Z4, Z0
+	VSCALEFPS    Z1, Z0, Z0
+	VADDPS       Z5, Z0, Z0
+	VBROADCASTSS c3f800000<>+0(SB), Z1
 	VDIVPS       Z0, Z1, Z0
 	VMOVUPS      Z0, K1, (AX)
 
@@ -7419,96 +7457,316 @@ sigmoid_done:
 	VZEROUPPER
 	RET
 
+DATA cc2b20000<>+0(SB)/4, $0xc2b20000
+DATA cc2b20000<>+4(SB)/4, $0xc2b20000
+DATA cc2b20000<>+8(SB)/4, $0xc2b20000
+DATA cc2b20000<>+12(SB)/4, $0xc2b20000
+DATA cc2b20000<>+16(SB)/4, $0xc2b20000
+DATA cc2b20000<>+20(SB)/4, $0xc2b20000
+DATA cc2b20000<>+24(SB)/4, $0xc2b20000
+DATA cc2b20000<>+28(SB)/4, $0xc2b20000
+DATA cc2b20000<>+32(SB)/4, $0xc2b20000
+DATA cc2b20000<>+36(SB)/4, $0xc2b20000
+DATA cc2b20000<>+40(SB)/4, $0xc2b20000
+DATA cc2b20000<>+44(SB)/4, $0xc2b20000
+DATA cc2b20000<>+48(SB)/4, $0xc2b20000
+DATA cc2b20000<>+52(SB)/4, $0xc2b20000
+DATA cc2b20000<>+56(SB)/4, $0xc2b20000
+DATA cc2b20000<>+60(SB)/4, $0xc2b20000
+GLOBL cc2b20000<>(SB), RODATA|NOPTR, $64
+
+DATA c42d10000<>+0(SB)/4, $0x42d10000
+DATA c42d10000<>+4(SB)/4, $0x42d10000
+DATA c42d10000<>+8(SB)/4, $0x42d10000
+DATA c42d10000<>+12(SB)/4, $0x42d10000
+DATA c42d10000<>+16(SB)/4, $0x42d10000
+DATA c42d10000<>+20(SB)/4, $0x42d10000
+DATA c42d10000<>+24(SB)/4, $0x42d10000
+DATA c42d10000<>+28(SB)/4, $0x42d10000
+DATA c42d10000<>+32(SB)/4, $0x42d10000
+DATA c42d10000<>+36(SB)/4, $0x42d10000
+DATA c42d10000<>+40(SB)/4, $0x42d10000
+DATA c42d10000<>+44(SB)/4, $0x42d10000
+DATA c42d10000<>+48(SB)/4, $0x42d10000
+DATA c42d10000<>+52(SB)/4, $0x42d10000
+DATA c42d10000<>+56(SB)/4, $0x42d10000
+DATA c42d10000<>+60(SB)/4, $0x42d10000
+GLOBL c42d10000<>(SB), RODATA|NOPTR, $64
+
+DATA c32a57060<>+0(SB)/4, $0x32a57060
+DATA c32a57060<>+4(SB)/4, $0x32a57060
+DATA c32a57060<>+8(SB)/4, $0x32a57060
+DATA c32a57060<>+12(SB)/4, $0x32a57060
+DATA c32a57060<>+16(SB)/4, $0x32a57060
+DATA c32a57060<>+20(SB)/4, $0x32a57060
+DATA c32a57060<>+24(SB)/4, $0x32a57060
+DATA c32a57060<>+28(SB)/4, $0x32a57060
+DATA c32a57060<>+32(SB)/4, $0x32a57060
+DATA c32a57060<>+36(SB)/4, $0x32a57060
+DATA c32a57060<>+40(SB)/4, $0x32a57060
+DATA c32a57060<>+44(SB)/4, $0x32a57060
+DATA c32a57060<>+48(SB)/4, $0x32a57060
+DATA c32a57060<>+52(SB)/4, $0x32a57060
+DATA c32a57060<>+56(SB)/4, $0x32a57060
+DATA c32a57060<>+60(SB)/4, $0x32a57060
+GLOBL c32a57060<>(SB), RODATA|NOPTR, $64
+
+DATA c4b400000<>+0(SB)/4, $0x4b400000
+DATA c4b400000<>+4(SB)/4, $0x4b400000
+DATA c4b400000<>+8(SB)/4, $0x4b400000
+DATA c4b400000<>+12(SB)/4, $0x4b400000
+DATA c4b400000<>+16(SB)/4, $0x4b400000
+DATA c4b400000<>+20(SB)/4, $0x4b400000
+DATA c4b400000<>+24(SB)/4, $0x4b400000
+DATA c4b400000<>+28(SB)/4, $0x4b400000
+DATA c4b400000<>+32(SB)/4, $0x4b400000
+DATA c4b400000<>+36(SB)/4, $0x4b400000
+DATA c4b400000<>+40(SB)/4, $0x4b400000
+DATA c4b400000<>+44(SB)/4, $0x4b400000
+DATA c4b400000<>+48(SB)/4, $0x4b400000
+DATA c4b400000<>+52(SB)/4, $0x4b400000
+DATA c4b400000<>+56(SB)/4, $0x4b400000
+DATA c4b400000<>+60(SB)/4, $0x4b400000
+GLOBL c4b400000<>(SB), RODATA|NOPTR, $64
+
+DATA c3f317218<>+0(SB)/4, $0x3f317218
+DATA c3f317218<>+4(SB)/4, $0x3f317218
+DATA c3f317218<>+8(SB)/4, $0x3f317218
+DATA c3f317218<>+12(SB)/4, $0x3f317218
+DATA c3f317218<>+16(SB)/4, $0x3f317218
+DATA c3f317218<>+20(SB)/4, $0x3f317218
+DATA c3f317218<>+24(SB)/4, $0x3f317218
+DATA c3f317218<>+28(SB)/4, $0x3f317218
+DATA c3f317218<>+32(SB)/4, $0x3f317218
+DATA c3f317218<>+36(SB)/4, $0x3f317218
+DATA c3f317218<>+40(SB)/4, $0x3f317218
+DATA c3f317218<>+44(SB)/4, $0x3f317218
+DATA c3f317218<>+48(SB)/4, $0x3f317218
+DATA c3f317218<>+52(SB)/4, $0x3f317218
+DATA c3f317218<>+56(SB)/4, $0x3f317218
+DATA c3f317218<>+60(SB)/4, $0x3f317218
+GLOBL c3f317218<>(SB), RODATA|NOPTR, $64
+
+DATA c3e75fdee<>+0(SB)/4, $0x3e75fdee
+DATA c3e75fdee<>+4(SB)/4, $0x3e75fdee
+DATA c3e75fdee<>+8(SB)/4, $0x3e75fdee
+DATA c3e75fdee<>+12(SB)/4, $0x3e75fdee
+DATA c3e75fdee<>+16(SB)/4, $0x3e75fdee
+DATA c3e75fdee<>+20(SB)/4, $0x3e75fdee
+DATA c3e75fdee<>+24(SB)/4, $0x3e75fdee
+DATA c3e75fdee<>+28(SB)/4, $0x3e75fdee
+DATA c3e75fdee<>+32(SB)/4, $0x3e75fdee
+DATA c3e75fdee<>+36(SB)/4, $0x3e75fdee
+DATA c3e75fdee<>+40(SB)/4, $0x3e75fdee
+DATA c3e75fdee<>+44(SB)/4, $0x3e75fdee
+DATA c3e75fdee<>+48(SB)/4, $0x3e75fdee
+DATA c3e75fdee<>+52(SB)/4, $0x3e75fdee
+DATA c3e75fdee<>+56(SB)/4, $0x3e75fdee
+DATA c3e75fdee<>+60(SB)/4, $0x3e75fdee
+GLOBL c3e75fdee<>(SB), RODATA|NOPTR, $64
+
+DATA c3d635774<>+0(SB)/4, $0x3d635774
+DATA c3d635774<>+4(SB)/4, $0x3d635774
+DATA c3d635774<>+8(SB)/4, $0x3d635774
+DATA c3d635774<>+12(SB)/4, $0x3d635774
+DATA c3d635774<>+16(SB)/4, $0x3d635774
+DATA c3d635774<>+20(SB)/4, $0x3d635774
+DATA c3d635774<>+24(SB)/4, $0x3d635774
+DATA c3d635774<>+28(SB)/4, $0x3d635774
+DATA c3d635774<>+32(SB)/4, $0x3d635774
+DATA c3d635774<>+36(SB)/4, $0x3d635774
+DATA c3d635774<>+40(SB)/4, $0x3d635774
+DATA c3d635774<>+44(SB)/4, $0x3d635774
+DATA c3d635774<>+48(SB)/4, $0x3d635774
+DATA c3d635774<>+52(SB)/4, $0x3d635774
+DATA c3d635774<>+56(SB)/4, $0x3d635774
+DATA c3d635774<>+60(SB)/4, $0x3d635774
+GLOBL c3d635774<>(SB), RODATA|NOPTR, $64
+
+DATA c3c1d96a6<>+0(SB)/4, $0x3c1d96a6
+DATA c3c1d96a6<>+4(SB)/4, $0x3c1d96a6
+DATA c3c1d96a6<>+8(SB)/4, $0x3c1d96a6
+DATA c3c1d96a6<>+12(SB)/4, $0x3c1d96a6
+DATA c3c1d96a6<>+16(SB)/4, $0x3c1d96a6
+DATA c3c1d96a6<>+20(SB)/4, $0x3c1d96a6
+DATA c3c1d96a6<>+24(SB)/4, $0x3c1d96a6
+DATA c3c1d96a6<>+28(SB)/4, $0x3c1d96a6
+DATA c3c1d96a6<>+32(SB)/4, $0x3c1d96a6
+DATA c3c1d96a6<>+36(SB)/4, $0x3c1d96a6
+DATA c3c1d96a6<>+40(SB)/4, $0x3c1d96a6
+DATA c3c1d96a6<>+44(SB)/4, $0x3c1d96a6
+DATA c3c1d96a6<>+48(SB)/4, $0x3c1d96a6
+DATA c3c1d96a6<>+52(SB)/4, $0x3c1d96a6
+DATA c3c1d96a6<>+56(SB)/4, $0x3c1d96a6
+DATA c3c1d96a6<>+60(SB)/4, $0x3c1d96a6
+GLOBL c3c1d96a6<>(SB), RODATA|NOPTR, $64
+
+DATA c3aaf9f2a<>+0(SB)/4, $0x3aaf9f2a
+DATA c3aaf9f2a<>+4(SB)/4, $0x3aaf9f2a
+DATA c3aaf9f2a<>+8(SB)/4, $0x3aaf9f2a
+DATA c3aaf9f2a<>+12(SB)/4, $0x3aaf9f2a
+DATA c3aaf9f2a<>+16(SB)/4, $0x3aaf9f2a
+DATA c3aaf9f2a<>+20(SB)/4, $0x3aaf9f2a
+DATA c3aaf9f2a<>+24(SB)/4, $0x3aaf9f2a
+DATA c3aaf9f2a<>+28(SB)/4, $0x3aaf9f2a
+DATA c3aaf9f2a<>+32(SB)/4, $0x3aaf9f2a
+DATA c3aaf9f2a<>+36(SB)/4, $0x3aaf9f2a
+DATA c3aaf9f2a<>+40(SB)/4, $0x3aaf9f2a
+DATA c3aaf9f2a<>+44(SB)/4, $0x3aaf9f2a
+DATA c3aaf9f2a<>+48(SB)/4, $0x3aaf9f2a
+DATA c3aaf9f2a<>+52(SB)/4, $0x3aaf9f2a
+DATA c3aaf9f2a<>+56(SB)/4, $0x3aaf9f2a
+DATA c3aaf9f2a<>+60(SB)/4, $0x3aaf9f2a
+GLOBL c3aaf9f2a<>(SB), RODATA|NOPTR, $64
+
+DATA c3920fdde<>+0(SB)/4, $0x3920fdde
+DATA c3920fdde<>+4(SB)/4, $0x3920fdde
+DATA c3920fdde<>+8(SB)/4, $0x3920fdde
+DATA c3920fdde<>+12(SB)/4, $0x3920fdde
+DATA c3920fdde<>+16(SB)/4, $0x3920fdde
+DATA c3920fdde<>+20(SB)/4, $0x3920fdde
+DATA c3920fdde<>+24(SB)/4, $0x3920fdde
+DATA c3920fdde<>+28(SB)/4, $0x3920fdde
+DATA c3920fdde<>+32(SB)/4, $0x3920fdde
+DATA c3920fdde<>+36(SB)/4, $0x3920fdde
+DATA c3920fdde<>+40(SB)/4, $0x3920fdde
+DATA c3920fdde<>+44(SB)/4, $0x3920fdde
+DATA c3920fdde<>+48(SB)/4, $0x3920fdde
+DATA c3920fdde<>+52(SB)/4, $0x3920fdde
+DATA c3920fdde<>+56(SB)/4, $0x3920fdde
+DATA c3920fdde<>+60(SB)/4, $0x3920fdde
+GLOBL c3920fdde<>(SB), RODATA|NOPTR, $64
+
 // func siluF32AVX512(dst *float32, x *float32, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·siluF32AVX512(SB), NOSPLIT, $0-24
-	MOVQ dst+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ n+16(FP), DX
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+16(FP), DX
+	VBROADCASTSS cc2b20000<>+0(SB), Z0
+	VBROADCASTSS c42d10000<>+0(SB), Z1
+	VBROADCASTSS c3fb8aa3b<>+0(SB), Z2
+	VBROADCASTSS c32a57060<>+0(SB), Z3
+	VBROADCASTSS c4b400000<>+0(SB), Z4
+	VBROADCASTSS c3f800000<>+0(SB), Z5
+	VBROADCASTSS c3f317218<>+0(SB), Z6
+	VBROADCASTSS c3e75fdee<>+0(SB), Z7
+	VBROADCASTSS c3d635774<>+0(SB), Z8
+	VBROADCASTSS c3c1d96a6<>+0(SB), Z9
+	VBROADCASTSS c3aaf9f2a<>+0(SB), Z10
+	VBROADCASTSS c3920fdde<>+0(SB), Z11
 
 silu_many:
-	CMPQ         DX, $0x00000020
+	CMPQ         DX, $0x00000040
 	JL           silu_one
-	VMOVUPS      (CX), Z0
-	VXORPS       c80000000<>+0(SB), Z0, Z1
-	VMOVUPS      c42b20000<>+0(SB), Z2
-	VMINPS       Z1, Z2, Z1
-	VMOVUPS      cc2d10000<>+0(SB), Z2
-	VMAXPS       Z1, Z2, Z1
-	VMULPS       c3fb8aa3b<>+0(SB), Z1, Z2
-	VRNDSCALEPS  $0x08, Z2, Z2
-	VMOVAPS      Z1, Z1
-	VFNMADD231PS c3f318000<>+0(SB), Z2, Z1
-	VFNMADD231PS cb95e8083<>+0(SB), Z2, Z1
-	VMOVUPS      c3950c270<>+0(SB), Z3
-	VFMADD213PS  c3ab6a492<>+0(SB), Z1, Z3
-	VFMADD213PS  c3c088854<>+0(SB), Z1, Z3
-	VFMADD213PS  c3d2aaa72<>+0(SB), Z1, Z3
-	VFMADD213PS  c3e2aaaab<>+0(SB), Z1, Z3
-	VFMADD213PS  c3f000000<>+0(SB), Z1, Z3
-	VMULPS       Z1, Z1, Z4
-	VFMADD213PS  Z1, Z4, Z3
-	VADDPS       c3f800000<>+0(SB), Z3, Z1
-	VSCALEFPS    Z2, Z1, Z1
-	VADDPS       c3f800000<>+0(SB), Z1, Z1
-	VDIVPS       Z1, Z0, Z0
-	VMOVUPS      64(CX), Z1
-	VXORPS       c80000000<>+0(SB), Z1, Z2
-	VMOVUPS      c42b20000<>+0(SB), Z3
-	VMINPS       Z2, Z3, Z2
-	VMOVUPS      cc2d10000<>+0(SB), Z3
-	VMAXPS       Z2, Z3, Z2
-	VMULPS       c3fb8aa3b<>+0(SB), Z2, Z3
-	VRNDSCALEPS  $0x08, Z3, Z3
-	VMOVAPS      Z2, Z2
-	VFNMADD231PS c3f318000<>+0(SB), Z3, Z2
-	VFNMADD231PS cb95e8083<>+0(SB), Z3, Z2
-	VMOVUPS      c3950c270<>+0(SB), Z4
-	VFMADD213PS  c3ab6a492<>+0(SB), Z2, Z4
-	VFMADD213PS  c3c088854<>+0(SB), Z2, Z4
-	VFMADD213PS  c3d2aaa72<>+0(SB), Z2, Z4
-	VFMADD213PS  c3e2aaaab<>+0(SB), Z2, Z4
-	VFMADD213PS  c3f000000<>+0(SB), Z2, Z4
-	VMULPS       Z2, Z2, Z5
-	VFMADD213PS  Z2, Z5, Z4
-	VADDPS       c3f800000<>+0(SB), Z4, Z2
-	VSCALEFPS    Z3, Z2, Z2
-	VADDPS       c3f800000<>+0(SB), Z2, Z2
-	VDIVPS       Z2, Z1, Z1
-	VMOVUPS      Z0, (AX)
-	VMOVUPS      Z1, 64(AX)
-	ADDQ         $0x00000080, AX
-	ADDQ         $0x00000080, CX
-	SUBQ         $0x00000020, DX
+	VMOVUPS      (CX), Z12
+	VMOVUPS      64(CX), Z13
+	VMOVUPS      128(CX), Z14
+	VMOVUPS      192(CX), Z15
+	VMINPS       Z12, Z1, Z16
+	VMINPS       Z13, Z1, Z17
+	VMINPS       Z14, Z1, Z18
+	VMINPS       Z15, Z1, Z19
+	VMAXPS       Z16, Z0, Z16
+	VMAXPS       Z17, Z0, Z17
+	VMAXPS       Z18, Z0, Z18
+	VMAXPS       Z19, Z0, Z19
+	VMOVAPS      Z16, Z20
+	VFNMADD213PS Z4, Z2, Z20
+	VMOVAPS      Z17, Z21
+	VFNMADD213PS Z4, Z2, Z21
+	VMOVAPS      Z18, Z22
+	VFNMADD213PS Z4, Z2, Z22
+	VMOVAPS      Z19, Z23
+	VFNMADD213PS Z4, Z2, Z23
+	VSUBPS       Z4, Z20, Z20
+	VSUBPS       Z4, Z21, Z21
+	VSUBPS       Z4, Z22, Z22
+	VSUBPS       Z4, Z23, Z23
+	VMOVAPS      Z16, Z24
+	VFNMSUB213PS Z20, Z2, Z24
+	VMOVAPS      Z17, Z25
+	VFNMSUB213PS Z21, Z2, Z25
+	VMOVAPS      Z18, Z26
+	VFNMSUB213PS Z22, Z2, Z26
+	VMOVAPS      Z19, Z27
+	VFNMSUB213PS Z23, Z2, Z27
+	VFNMADD231PS Z3, Z16, Z24
+	VFNMADD231PS Z3, Z17, Z25
+	VFNMADD231PS Z3, Z18, Z26
+	VFNMADD231PS Z3, Z19, Z27
+	VMOVAPS      Z11, Z16
+	VMOVAPS      Z11, Z17
+	VMOVAPS      Z11, Z18
+	VMOVAPS      Z11, Z19
+	VFMADD213PS  Z10, Z24, Z16
+	VFMADD213PS  Z10, Z25, Z17
+	VFMADD213PS  Z10, Z26, Z18
+	VFMADD213PS  Z10, Z27, Z19
+	VFMADD213PS  Z9, Z24, Z16
+	VFMADD213PS  Z9, Z25, Z17
+	VFMADD213PS  Z9, Z26, Z18
+	VFMADD213PS  Z9, Z27, Z19
+	VFMADD213PS  Z8, Z24, Z16
+	VFMADD213PS  Z8, Z25, Z17
+	VFMADD213PS  Z8, Z26, Z18
+	VFMADD213PS  Z8, Z27, Z19
+	VFMADD213PS  Z7, Z24, Z16
+	VFMADD213PS  Z7, Z25, Z17
+	VFMADD213PS  Z7, Z26, Z18
+	VFMADD213PS  Z7, Z27, Z19
+	VFMADD213PS  Z6, Z24, Z16
+	VFMADD213PS  Z6, Z25, Z17
+	VFMADD213PS  Z6, Z26, Z18
+	VFMADD213PS  Z6, Z27, Z19
+	VFMADD213PS  Z5, Z24, Z16
+	VFMADD213PS  Z5, Z25, Z17
+	VFMADD213PS  Z5, Z26, Z18
+	VFMADD213PS  Z5, Z27, Z19
+	VSCALEFPS    Z20, Z16, Z16
+	VSCALEFPS    Z21, Z17, Z17
+	VSCALEFPS    Z22, Z18, Z18
+	VSCALEFPS    Z23, Z19, Z19
+	VADDPS       Z5, Z16, Z16
+	VADDPS       Z5, Z17, Z17
+	VADDPS       Z5, Z18, Z18
+	VADDPS       Z5, Z19, Z19
+	VDIVPS       Z16, Z12, Z12
+	VDIVPS       Z17, Z13, Z13
+	VDIVPS       Z18, Z14, Z14
+	VDIVPS       Z19, Z15, Z15
+	VMOVUPS      Z12, (AX)
+	VMOVUPS      Z13, 64(AX)
+	VMOVUPS      Z14, 128(AX)
+	VMOVUPS      Z15, 192(AX)
+	ADDQ         $0x00000100, AX
+	ADDQ         $0x00000100, CX
+	SUBQ         $0x00000040, DX
 	JMP          silu_many
 
 silu_one:
 	CMPQ         DX, $0x00000010
 	JL           silu_tail
-	VMOVUPS      (CX), Z0
-	VXORPS       c80000000<>+0(SB), Z0, Z1
-	VMOVUPS      c42b20000<>+0(SB), Z2
-	VMINPS       Z1, Z2, Z1
-	VMOVUPS      cc2d10000<>+0(SB), Z2
-	VMAXPS       Z1, Z2, Z1
-	VMULPS       c3fb8aa3b<>+0(SB), Z1, Z2
-	VRNDSCALEPS  $0x08, Z2, Z2
-	VMOVAPS      Z1, Z1
-	VFNMADD231PS c3f318000<>+0(SB), Z2, Z1
-	VFNMADD231PS cb95e8083<>+0(SB), Z2, Z1
-	VMOVUPS      c3950c270<>+0(SB), Z3
-	VFMADD213PS  c3ab6a492<>+0(SB), Z1, Z3
-	VFMADD213PS  c3c088854<>+0(SB), Z1, Z3
-	VFMADD213PS  c3d2aaa72<>+0(SB), Z1, Z3
-	VFMADD213PS  c3e2aaaab<>+0(SB), Z1, Z3
-	VFMADD213PS  c3f000000<>+0(SB), Z1, Z3
-	VMULPS       Z1, Z1, Z4
-	VFMADD213PS  Z1, Z4, Z3
-	VADDPS       c3f800000<>+0(SB), Z3, Z1
-	VSCALEFPS    Z2, Z1, Z1
-	VADDPS       c3f800000<>+0(SB), Z1, Z1
-	VDIVPS       Z1, Z0, Z0
-	VMOVUPS      Z0, (AX)
+	VMOVUPS      (CX), Z12
+	VMINPS       Z12, Z1, Z13
+	VMAXPS       Z13, Z0, Z13
+	VMOVAPS      Z13, Z14
+	VFNMADD213PS Z4, Z2, Z14
+	VSUBPS       Z4, Z14, Z14
+	VMOVAPS      Z13, Z15
+	VFNMSUB213PS Z14, Z2, Z15
+	VFNMADD231PS Z3, Z13, Z15
+	VMOVAPS      Z11, Z13
+	VFMADD213PS  Z10, Z15, Z13
+	VFMADD213PS  Z9, Z15, Z13
+	VFMADD213PS  Z8, Z15, Z13
+	VFMADD213PS  Z7, Z15, Z13
+	VFMADD213PS  Z6, Z15, Z13
+	VFMADD213PS  Z5, Z15, Z13
+	VSCALEFPS    Z14, Z13, Z13
+	VADDPS       Z5, Z13, Z13
+	VDIVPS       Z13, Z12, Z12
+	VMOVUPS      Z12, (AX)
 	ADDQ         $0x00000040, AX
 	ADDQ         $0x00000040, CX
 	SUBQ         $0x00000010, DX
@@ -7520,29 +7778,25 @@ silu_tail:
 	MOVQ         $-1, BX
 	BZHIQ        DX, BX, BX
 	KMOVQ        BX, K1
-	VMOVUPS.Z    (CX), K1, Z0
-	VXORPS       c80000000<>+0(SB), Z0, Z1
-	VMOVUPS      c42b20000<>+0(SB), Z2
-	VMINPS       Z1, Z2, Z1
-	VMOVUPS      cc2d10000<>+0(SB), Z2
-	VMAXPS       Z1, Z2, Z1
-	VMULPS       c3fb8aa3b<>+0(SB), Z1, Z2
-	VRNDSCALEPS  $0x08, Z2, Z2
-	VMOVAPS      Z1, Z1
-	VFNMADD231PS c3f318000<>+0(SB), Z2, Z1
-	VFNMADD231PS cb95e8083<>+0(SB), Z2, Z1
-	VMOVUPS      c3950c270<>+0(SB), Z3
-	VFMADD213PS  c3ab6a492<>+0(SB), Z1, Z3
-	VFMADD213PS  c3c088854<>+0(SB), Z1, Z3
-	VFMADD213PS  c3d2aaa72<>+0(SB), Z1, Z3
-	VFMADD213PS  c3e2aaaab<>+0(SB), Z1, Z3
-	VFMADD213PS  c3f000000<>+0(SB), Z1, Z3
-	VMULPS       Z1, Z1, Z4
-	VFMADD213PS  Z1, Z4, Z3
-	VADDPS       c3f800000<>+0(SB), Z3, Z1
-	VSCALEFPS    Z2, Z1, Z1
-	VADDPS       c3f800000<>+0(SB), Z1, Z1
-	VDIVPS       Z1, Z0, Z0
+	VMOVUPS.Z    (CX), K1, Z12
+	VMINPS       Z12, Z1, Z1
+	VMAXPS       Z1, Z0, Z0
+	VMOVAPS      Z0, Z1
+	VFNMADD213PS Z4, Z2, Z1
+	VSUBPS       Z4, Z1, Z1
+	VMOVAPS      Z0, Z4
+	VFNMSUB213PS Z1, Z2, Z4
+	VFNMADD231PS Z3, Z0, Z4
+	VMOVAPS      Z11, Z0
+	VFMADD213PS  Z10, Z4, Z0
+	VFMADD213PS  Z9, Z4, Z0
+	VFMADD213PS  Z8, Z4, Z0
+	VFMADD213PS  Z7, Z4, Z0
+	VFMADD213PS  Z6, Z4, Z0
+	VFMADD213PS  Z5, Z4, Z0
+	VSCALEFPS    Z1, Z0, Z0
+	VADDPS       Z5, Z0, Z0
+	VDIVPS       Z0, Z12, Z0
 	VMOVUPS      Z0, K1, (AX)
 
 silu_done:
@@ -7557,119 +7811,119 @@ TEXT ·erfF32AVX512(SB), NOSPLIT, $0-24
 	MOVQ n+16(FP), DX
 
 erf_one:
-	CMPQ         DX, $0x00000010
-	JL           erf_tail
-	VMOVUPS      (CX), Z0
-	VANDPS       c7fffffff<>+0(SB), Z0, Z1
-	VMULPS       Z1, Z1, Z2
-	VMOVUPS      c38a57222<>+0(SB), Z3
-	VFMADD213PS  cba5242db<>+0(SB), Z2, Z3
-	VFMADD213PS  c3baa0cf6<>+0(SB), Z2, Z3
-	VFMADD213PS  cbcdbfdda<>+0(SB), Z2, Z3
-	VFMADD213PS  c3de71690<>+0(SB), Z2, Z3
-	VFMADD213PS  cbec0939f<>+0(SB), Z2, Z3
-	VFMADD213PS  c3e0375d4<>+0(SB), Z2, Z3
-	VFMADD213PS  Z1, Z1, Z3
-	VMOVUPS      c40800000<>+0(SB), Z2
-	VMINPS       Z1, Z2, Z2
-	VMOVUPS      c35d6462a<>+0(SB), Z8
-	VFMADD213PS  cb83dba0b<>+0(SB), Z2, Z8
-	VFMADD213PS  c3a1a955a<>+0(SB), Z2, Z8
-	VFMADD213PS  cbb9ad775<>+0(SB), Z2, Z8
-	VFMADD213PS  c3cd79fd8<>+0(SB), Z2, Z8
-	VFMADD213PS  cbde112fa<>+0(SB), Z2, Z8
-	VFMADD213PS  cbf21cc4d<>+0(SB), Z2, Z8
-	VFMADD213PS  cbf90a795<>+0(SB), Z2, Z8
-	VFMADD213PS  c3997ee44<>+0(SB), Z2, Z8
-	VMULPS       c3fb8aa3b<>+0(SB), Z8, Z2
-	VRNDSCALEPS  $0x08, Z2, Z2
-	VMOVAPS      Z8, Z8
-	VFNMADD231PS c3f318000<>+0(SB), Z2, Z8
-	VFNMADD231PS cb95e8083<>+0(SB), Z2, Z8
-	VMOVUPS      c3950c270<>+0(SB), Z9
-	VFMADD213PS  c3ab6a492<>+0(SB), Z8, Z9
-	VFMADD213PS  c3c088854<>+0(SB), Z8, Z9
-	VFMADD213PS  c3d2aaa72<>+0(SB), Z8, Z9
-	VFMADD213PS  c3e2aaaab<>+0(SB), Z8, Z9
-	VFMADD213PS  c3f000000<>+0(SB), Z8, Z9
-	VMULPS       Z8, Z8, Z10
-	VFMADD213PS  Z8, Z10, Z9
-	VADDPS       c3f800000<>+0(SB), Z9, Z8
-	VCVTPS2DQ    Z2, Z2
-	VPSLLD       $0x17, Z2, Z2
-	VPADDD       Z8, Z2, Z2
-	VCMPPS       $0x01, c40800000<>+0(SB), Z1, K1
-	VMOVAPS.Z    Z2, K1, Z2
-	VCMPPS       $0x01, c3f800000<>+0(SB), Z1, K1
-	VMOVUPS      c3f800000<>+0(SB), Z1
-	VSUBPS       Z2, Z1, Z1
-	VBLENDMPS    Z3, Z1, K1, Z4
-	VANDPS       c80000000<>+0(SB), Z0, Z1
-	VORPS        Z1, Z4, Z1
-	VCMPPS       $0x03, Z0, Z0, K1
-	VBLENDMPS    Z0, Z1, K1, Z5
-	VMOVUPS      Z5, (AX)
-	ADDQ         $0x00000040, AX
-	ADDQ         $0x00000040, CX
-	SUBQ         $0x00000010, DX
-	JMP          erf_one
+	CMPQ              DX, $0x00000010
+	JL                erf_tail
+	VMOVUPS           (CX), Z0
+	VANDPS.BCST       c7fffffff<>+0(SB), Z0, Z1
+	VMULPS            Z1, Z1, Z2
+	VBROADCASTSS      c38a57222<>+0(SB), Z3
+	VFMADD213PS.BCST  cba5242db<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  c3baa0cf6<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  cbcdbfdda<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  c3de71690<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  cbec0939f<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  c3e0375d4<>+0(SB), Z2, Z3
+	VFMADD213PS       Z1, Z1, Z3
+	VBROADCASTSS      c40800000<>+0(SB), Z2
+	VMINPS            Z1, Z2, Z2
+	VBROADCASTSS      c35d6462a<>+0(SB), Z8
+	VFMADD213PS.BCST  cb83dba0b<>+0(SB), Z2, Z8
+	VFMADD213PS.BCST  c3a1a955a<>+0(SB), Z2, Z8
+	VFMADD213PS.BCST  cbb9ad775<>+0(SB), Z2, Z8
+	VFMADD213PS.BCST  c3cd79fd8<>+0(SB), Z2, Z8
+	VFMADD213PS.BCST  cbde112fa<>+0(SB), Z2, Z8
+	VFMADD213PS.BCST  cbf21cc4d<>+0(SB), Z2, Z8
+	VFMADD213PS.BCST  cbf90a795<>+0(SB), Z2, Z8
+	VFMADD213PS.BCST  c3997ee44<>+0(SB), Z2, Z8
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z8, Z2
+	VRNDSCALEPS       $0x08, Z2, Z2
+	VMOVAPS           Z8, Z8
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z2, Z8
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z2, Z8
+	VBROADCASTSS      c3950c270<>+0(SB), Z9
+	VFMADD213PS.BCST  c3ab6a492<>+0(SB), Z8, Z9
+	VFMADD213PS.BCST  c3c088854<>+0(SB), Z8, Z9
+	VFMADD213PS.BCST  c3d2aaa72<>+0(SB), Z8, Z9
+	VFMADD213PS.BCST  c3e2aaaab<>+0(SB), Z8, Z9
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z8, Z9
+	VMULPS            Z8, Z8, Z10
+	VFMADD213PS       Z8, Z10, Z9
+	VADDPS.BCST       c3f800000<>+0(SB), Z9, Z8
+	VCVTPS2DQ         Z2, Z2
+	VPSLLD            $0x17, Z2, Z2
+	VPADDD            Z8, Z2, Z2
+	VCMPPS.BCST       $0x01, c40800000<>+0(SB), Z1, K1
+	VMOVAPS.Z         Z2, K1, Z2
+	VCMPPS.BCST       $0x01, c3f800000<>+0(SB), Z1, K1
+	VBROADCASTSS      c3f800000<>+0(SB), Z1
+	VSUBPS            Z2, Z1, Z1
+	VBLENDMPS         Z3, Z1, K1, Z4
+	VANDPS.BCST       c80000000<>+0(SB), Z0, Z1
+	VORPS             Z1, Z4, Z1
+	VCMPPS            $0x03, Z0, Z0, K1
+	VBLENDMPS         Z0, Z1, K1, Z5
+	VMOVUPS           Z5, (AX)
+	ADDQ              $0x00000040, AX
+	ADDQ              $0x00000040, CX
+	SUBQ              $0x00000010, DX
+	JMP               erf_one
 
 erf_tail:
-	TESTQ        DX, DX
-	JE           erf_done
-	MOVQ         $-1, BX
-	BZHIQ        DX, BX, BX
-	KMOVQ        BX, K1
-	VMOVUPS.Z    (CX), K1, Z0
-	VANDPS       c7fffffff<>+0(SB), Z0, Z1
-	VMULPS       Z1, Z1, Z2
-	VMOVUPS      c38a57222<>+0(SB), Z3
-	VFMADD213PS  cba5242db<>+0(SB), Z2, Z3
-	VFMADD213PS  c3baa0cf6<>+0(SB), Z2, Z3
-	VFMADD213PS  cbcdbfdda<>+0(SB), Z2, Z3
-	VFMADD213PS  c3de71690<>+0(SB), Z2, Z3
-	VFMADD213PS  cbec0939f<>+0(SB), Z2, Z3
-	VFMADD213PS  c3e0375d4<>+0(SB), Z2, Z3
-	VFMADD213PS  Z1, Z1, Z3
-	VMOVUPS      c40800000<>+0(SB), Z2
-	VMINPS       Z1, Z2, Z2
-	VMOVUPS      c35d6462a<>+0(SB), Z4
-	VFMADD213PS  cb83dba0b<>+0(SB), Z2, Z4
-	VFMADD213PS  c3a1a955a<>+0(SB), Z2, Z4
-	VFMADD213PS  cbb9ad775<>+0(SB), Z2, Z4
-	VFMADD213PS  c3cd79fd8<>+0(SB), Z2, Z4
-	VFMADD213PS  cbde112fa<>+0(SB), Z2, Z4
-	VFMADD213PS  cbf21cc4d<>+0(SB), Z2, Z4
-	VFMADD213PS  cbf90a795<>+0(SB), Z2, Z4
-	VFMADD213PS  c3997ee44<>+0(SB), Z2, Z4
-	VMULPS       c3fb8aa3b<>+0(SB), Z4, Z2
-	VRNDSCALEPS  $0x08, Z2, Z2
-	VMOVAPS      Z4, Z4
-	VFNMADD231PS c3f318000<>+0(SB), Z2, Z4
-	VFNMADD231PS cb95e8083<>+0(SB), Z2, Z4
-	VMOVUPS      c3950c270<>+0(SB), Z5
-	VFMADD213PS  c3ab6a492<>+0(SB), Z4, Z5
-	VFMADD213PS  c3c088854<>+0(SB), Z4, Z5
-	VFMADD213PS  c3d2aaa72<>+0(SB), Z4, Z5
-	VFMADD213PS  c3e2aaaab<>+0(SB), Z4, Z5
-	VFMADD213PS  c3f000000<>+0(SB), Z4, Z5
-	VMULPS       Z4, Z4, Z8
-	VFMADD213PS  Z4, Z8, Z5
-	VADDPS       c3f800000<>+0(SB), Z5, Z4
-	VCVTPS2DQ    Z2, Z2
-	VPSLLD       $0x17, Z2, Z2
-	VPADDD       Z4, Z2, Z2
-	VCMPPS       $0x01, c40800000<>+0(SB), Z1, K2
-	VMOVAPS.Z    Z2, K2, Z2
-	VCMPPS       $0x01, c3f800000<>+0(SB), Z1, K2
-	VMOVUPS      c3f800000<>+0(SB), Z1
-	VSUBPS       Z2, Z1, Z1
-	VBLENDMPS    Z3, Z1, K2, Z6
-	VANDPS       c80000000<>+0(SB), Z0, Z1
-	VORPS        Z1, Z6, Z1
-	VCMPPS       $0x03, Z0, Z0, K2
-	VBLENDMPS    Z0, Z1, K2, Z7
-	VMOVUPS      Z7, K1, (AX)
+	TESTQ             DX, DX
+	JE                erf_done
+	MOVQ              $-1, BX
+	BZHIQ             DX, BX, BX
+	KMOVQ             BX, K1
+	VMOVUPS.Z         (CX), K1, Z0
+	VANDPS.BCST       c7fffffff<>+0(SB), Z0, Z1
+	VMULPS            Z1, Z1, Z2
+	VBROADCASTSS      c38a57222<>+0(SB), Z3
+	VFMADD213PS.BCST  cba5242db<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  c3baa0cf6<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  cbcdbfdda<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  c3de71690<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  cbec0939f<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  c3e0375d4<>+0(SB), Z2, Z3
+	VFMADD213PS       Z1, Z1, Z3
+	VBROADCASTSS      c40800000<>+0(SB), Z2
+	VMINPS            Z1, Z2, Z2
+	VBROADCASTSS      c35d6462a<>+0(SB), Z4
+	VFMADD213PS.BCST  cb83dba0b<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3a1a955a<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  cbb9ad775<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3cd79fd8<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  cbde112fa<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  cbf21cc4d<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  cbf90a795<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3997ee44<>+0(SB), Z2, Z4
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z4, Z2
+	VRNDSCALEPS       $0x08, Z2, Z2
+	VMOVAPS           Z4, Z4
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z2, Z4
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z2, Z4
+	VBROADCASTSS      c3950c270<>+0(SB), Z5
+	VFMADD213PS.BCST  c3ab6a492<>+0(SB), Z4, Z5
+	VFMADD213PS.BCST  c3c088854<>+0(SB), Z4, Z5
+	VFMADD213PS.BCST  c3d2aaa72<>+0(SB), Z4, Z5
+	VFMADD213PS.BCST  c3e2aaaab<>+0(SB), Z4, Z5
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z4, Z5
+	VMULPS            Z4, Z4, Z8
+	VFMADD213PS       Z4, Z8, Z5
+	VADDPS.BCST       c3f800000<>+0(SB), Z5, Z4
+	VCVTPS2DQ         Z2, Z2
+	VPSLLD            $0x17, Z2, Z2
+	VPADDD            Z4, Z2, Z2
+	VCMPPS.BCST       $0x01, c40800000<>+0(SB), Z1, K2
+	VMOVAPS.Z         Z2, K2, Z2
+	VCMPPS.BCST       $0x01, c3f800000<>+0(SB), Z1, K2
+	VBROADCASTSS      c3f800000<>+0(SB), Z1
+	VSUBPS            Z2, Z1, Z1
+	VBLENDMPS         Z3, Z1, K2, Z6
+	VANDPS.BCST       c80000000<>+0(SB), Z0, Z1
+	VORPS             Z1, Z6, Z1
+	VCMPPS            $0x03, Z0, Z0, K2
+	VBLENDMPS         Z0, Z1, K2, Z7
+	VMOVUPS           Z7, K1, (AX)
 
 erf_done:
 	VZEROUPPER
@@ -7683,127 +7937,127 @@ TEXT ·geluF32AVX512(SB), NOSPLIT, $0-24
 	MOVQ n+16(FP), DX
 
 gelu_one:
-	CMPQ         DX, $0x00000010
-	JL           gelu_tail
-	VMOVUPS      (CX), Z0
-	VMULPS       c3f3504f3<>+0(SB), Z0, Z1
-	VANDPS       c7fffffff<>+0(SB), Z1, Z1
-	VMULPS       Z1, Z1, Z6
-	VMOVUPS      c38a57222<>+0(SB), Z7
-	VFMADD213PS  cba5242db<>+0(SB), Z6, Z7
-	VFMADD213PS  c3baa0cf6<>+0(SB), Z6, Z7
-	VFMADD213PS  cbcdbfdda<>+0(SB), Z6, Z7
-	VFMADD213PS  c3de71690<>+0(SB), Z6, Z7
-	VFMADD213PS  cbec0939f<>+0(SB), Z6, Z7
-	VFMADD213PS  c3e0375d4<>+0(SB), Z6, Z7
-	VFMADD213PS  Z1, Z1, Z7
-	VMOVUPS      c40800000<>+0(SB), Z6
-	VMINPS       Z1, Z6, Z6
-	VMOVUPS      c35d6462a<>+0(SB), Z8
-	VFMADD213PS  cb83dba0b<>+0(SB), Z6, Z8
-	VFMADD213PS  c3a1a955a<>+0(SB), Z6, Z8
-	VFMADD213PS  cbb9ad775<>+0(SB), Z6, Z8
-	VFMADD213PS  c3cd79fd8<>+0(SB), Z6, Z8
-	VFMADD213PS  cbde112fa<>+0(SB), Z6, Z8
-	VFMADD213PS  cbf21cc4d<>+0(SB), Z6, Z8
-	VFMADD213PS  cbf90a795<>+0(SB), Z6, Z8
-	VFMADD213PS  c3997ee44<>+0(SB), Z6, Z8
-	VMULPS       c3fb8aa3b<>+0(SB), Z8, Z6
-	VRNDSCALEPS  $0x08, Z6, Z6
-	VMOVAPS      Z8, Z8
-	VFNMADD231PS c3f318000<>+0(SB), Z6, Z8
-	VFNMADD231PS cb95e8083<>+0(SB), Z6, Z8
-	VMOVUPS      c3950c270<>+0(SB), Z9
-	VFMADD213PS  c3ab6a492<>+0(SB), Z8, Z9
-	VFMADD213PS  c3c088854<>+0(SB), Z8, Z9
-	VFMADD213PS  c3d2aaa72<>+0(SB), Z8, Z9
-	VFMADD213PS  c3e2aaaab<>+0(SB), Z8, Z9
-	VFMADD213PS  c3f000000<>+0(SB), Z8, Z9
-	VMULPS       Z8, Z8, Z10
-	VFMADD213PS  Z8, Z10, Z9
-	VADDPS       c3f800000<>+0(SB), Z9, Z8
-	VCVTPS2DQ    Z6, Z6
-	VPSLLD       $0x17, Z6, Z6
-	VPADDD       Z8, Z6, Z6
-	VCMPPS       $0x01, c40800000<>+0(SB), Z1, K1
-	VMOVAPS.Z    Z6, K1, Z6
-	VMOVUPS      c3f000000<>+0(SB), Z8
-	VMULPS       Z8, Z7, Z7
-	VMULPS       Z8, Z6, Z6
-	VCMPPS       $0x01, c3f800000<>+0(SB), Z1, K1
-	VSUBPS       Z7, Z8, Z1
-	VBLENDMPS    Z1, Z6, K1, Z2
-	VPMOVD2M     Z0, K1
-	VMOVUPS      c3f800000<>+0(SB), Z1
-	VSUBPS       Z2, Z1, Z1
-	VBLENDMPS    Z2, Z1, K1, Z3
-	VMULPS       Z3, Z0, Z0
-	VMOVUPS      Z0, (AX)
-	ADDQ         $0x00000040, AX
-	ADDQ         $0x00000040, CX
-	SUBQ         $0x00000010, DX
-	JMP          gelu_one
+	CMPQ              DX, $0x00000010
+	JL                gelu_tail
+	VMOVUPS           (CX), Z0
+	VMULPS.BCST       c3f3504f3<>+0(SB), Z0, Z1
+	VANDPS.BCST       c7fffffff<>+0(SB), Z1, Z1
+	VMULPS            Z1, Z1, Z6
+	VBROADCASTSS      c38a57222<>+0(SB), Z7
+	VFMADD213PS.BCST  cba5242db<>+0(SB), Z6, Z7
+	VFMADD213PS.BCST  c3baa0cf6<>+0(SB), Z6, Z7
+	VFMADD213PS.BCST  cbcdbfdda<>+0(SB), Z6, Z7
+	VFMADD213PS.BCST  c3de71690<>+0(SB), Z6, Z7
+	VFMADD213PS.BCST  cbec0939f<>+0(SB), Z6, Z7
+	VFMADD213PS.BCST  c3e0375d4<>+0(SB), Z6, Z7
+	VFMADD213PS       Z1, Z1, Z7
+	VBROADCASTSS      c40800000<>+0(SB), Z6
+	VMINPS            Z1, Z6, Z6
+	VBROADCASTSS      c35d6462a<>+0(SB), Z8
+	VFMADD213PS.BCST  cb83dba0b<>+0(SB), Z6, Z8
+	VFMADD213PS.BCST  c3a1a955a<>+0(SB), Z6, Z8
+	VFMADD213PS.BCST  cbb9ad775<>+0(SB), Z6, Z8
+	VFMADD213PS.BCST  c3cd79fd8<>+0(SB), Z6, Z8
+	VFMADD213PS.BCST  cbde112fa<>+0(SB), Z6, Z8
+	VFMADD213PS.BCST  cbf21cc4d<>+0(SB), Z6, Z8
+	VFMADD213PS.BCST  cbf90a795<>+0(SB), Z6, Z8
+	VFMADD213PS.BCST  c3997ee44<>+0(SB), Z6, Z8
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z8, Z6
+	VRNDSCALEPS       $0x08, Z6, Z6
+	VMOVAPS           Z8, Z8
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z6, Z8
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z6, Z8
+	VBROADCASTSS      c3950c270<>+0(SB), Z9
+	VFMADD213PS.BCST  c3ab6a492<>+0(SB), Z8, Z9
+	VFMADD213PS.BCST  c3c088854<>+0(SB), Z8, Z9
+	VFMADD213PS.BCST  c3d2aaa72<>+0(SB), Z8, Z9
+	VFMADD213PS.BCST  c3e2aaaab<>+0(SB), Z8, Z9
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z8, Z9
+	VMULPS            Z8, Z8, Z10
+	VFMADD213PS       Z8, Z10, Z9
+	VADDPS.BCST       c3f800000<>+0(SB), Z9, Z8
+	VCVTPS2DQ         Z6, Z6
+	VPSLLD            $0x17, Z6, Z6
+	VPADDD            Z8, Z6, Z6
+	VCMPPS.BCST       $0x01, c40800000<>+0(SB), Z1, K1
+	VMOVAPS.Z         Z6, K1, Z6
+	VBROADCASTSS      c3f000000<>+0(SB), Z8
+	VMULPS            Z8, Z7, Z7
+	VMULPS            Z8, Z6, Z6
+	VCMPPS.BCST       $0x01, c3f800000<>+0(SB), Z1, K1
+	VSUBPS            Z7, Z8, Z1
+	VBLENDMPS         Z1, Z6, K1, Z2
+	VPMOVD2M          Z0, K1
+	VBROADCASTSS      c3f800000<>+0(SB), Z1
+	VSUBPS            Z2, Z1, Z1
+	VBLENDMPS         Z2, Z1, K1, Z3
+	VMULPS            Z3, Z0, Z0
+	VMOVUPS           Z0, (AX)
+	ADDQ              $0x00000040, AX
+	ADDQ              $0x00000040, CX
+	SUBQ              $0x00000010, DX
+	JMP               gelu_one
 
 gelu_tail:
-	TESTQ        DX, DX
-	JE           gelu_done
-	MOVQ         $-1, BX
-	BZHIQ        DX, BX, BX
-	KMOVQ        BX, K1
-	VMOVUPS.Z    (CX), K1, Z0
-	VMULPS       c3f3504f3<>+0(SB), Z0, Z1
-	VANDPS       c7fffffff<>+0(SB), Z1, Z1
-	VMULPS       Z1, Z1, Z2
-	VMOVUPS      c38a57222<>+0(SB), Z3
-	VFMADD213PS  cba5242db<>+0(SB), Z2, Z3
-	VFMADD213PS  c3baa0cf6<>+0(SB), Z2, Z3
-	VFMADD213PS  cbcdbfdda<>+0(SB), Z2, Z3
-	VFMADD213PS  c3de71690<>+0(SB), Z2, Z3
-	VFMADD213PS  cbec0939f<>+0(SB), Z2, Z3
-	VFMADD213PS  c3e0375d4<>+0(SB), Z2, Z3
-	VFMADD213PS  Z1, Z1, Z3
-	VMOVUPS      c40800000<>+0(SB), Z2
-	VMINPS       Z1, Z2, Z2
-	VMOVUPS      c35d6462a<>+0(SB), Z6
-	VFMADD213PS  cb83dba0b<>+0(SB), Z2, Z6
-	VFMADD213PS  c3a1a955a<>+0(SB), Z2, Z6
-	VFMADD213PS  cbb9ad775<>+0(SB), Z2, Z6
-	VFMADD213PS  c3cd79fd8<>+0(SB), Z2, Z6
-	VFMADD213PS  cbde112fa<>+0(SB), Z2, Z6
-	VFMADD213PS  cbf21cc4d<>+0(SB), Z2, Z6
-	VFMADD213PS  cbf90a795<>+0(SB), Z2, Z6
-	VFMADD213PS  c3997ee44<>+0(SB), Z2, Z6
-	VMULPS       c3fb8aa3b<>+0(SB), Z6, Z2
-	VRNDSCALEPS  $0x08, Z2, Z2
-	VMOVAPS      Z6, Z6
-	VFNMADD231PS c3f318000<>+0(SB), Z2, Z6
-	VFNMADD231PS cb95e8083<>+0(SB), Z2, Z6
-	VMOVUPS      c3950c270<>+0(SB), Z7
-	VFMADD213PS  c3ab6a492<>+0(SB), Z6, Z7
-	VFMADD213PS  c3c088854<>+0(SB), Z6, Z7
-	VFMADD213PS  c3d2aaa72<>+0(SB), Z6, Z7
-	VFMADD213PS  c3e2aaaab<>+0(SB), Z6, Z7
-	VFMADD213PS  c3f000000<>+0(SB), Z6, Z7
-	VMULPS       Z6, Z6, Z8
-	VFMADD213PS  Z6, Z8, Z7
-	VADDPS       c3f800000<>+0(SB), Z7, Z6
-	VCVTPS2DQ    Z2, Z2
-	VPSLLD       $0x17, Z2, Z2
-	VPADDD       Z6, Z2, Z2
-	VCMPPS       $0x01, c40800000<>+0(SB), Z1, K2
-	VMOVAPS.Z    Z2, K2, Z2
-	VMOVUPS      c3f000000<>+0(SB), Z6
-	VMULPS       Z6, Z3, Z3
-	VMULPS       Z6, Z2, Z2
-	VCMPPS       $0x01, c3f800000<>+0(SB), Z1, K2
-	VSUBPS       Z3, Z6, Z1
-	VBLENDMPS    Z1, Z2, K2, Z4
-	VPMOVD2M     Z0, K2
-	VMOVUPS      c3f800000<>+0(SB), Z1
-	VSUBPS       Z4, Z1, Z1
-	VBLENDMPS    Z4, Z1, K2, Z5
-	VMULPS       Z5, Z0, Z0
-	VMOVUPS      Z0, K1, (AX)
+	TESTQ             DX, DX
+	JE                gelu_done
+	MOVQ              $-1, BX
+	BZHIQ             DX, BX, BX
+	KMOVQ             BX, K1
+	VMOVUPS.Z         (CX), K1, Z0
+	VMULPS.BCST       c3f3504f3<>+0(SB), Z0, Z1
+	VANDPS.BCST       c7fffffff<>+0(SB), Z1, Z1
+	VMULPS            Z1, Z1, Z2
+	VBROADCASTSS      c38a57222<>+0(SB), Z3
+	VFMADD213PS.BCST  cba5242db<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  c3baa0cf6<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  cbcdbfdda<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  c3de71690<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  cbec0939f<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  c3e0375d4<>+0(SB), Z2, Z3
+	VFMADD213PS       Z1, Z1, Z3
+	VBROADCASTSS      c40800000<>+0(SB), Z2
+	VMINPS            Z1, Z2, Z2
+	VBROADCASTSS      c35d6462a<>+0(SB), Z6
+	VFMADD213PS.BCST  cb83dba0b<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  c3a1a955a<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  cbb9ad775<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  c3cd79fd8<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  cbde112fa<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  cbf21cc4d<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  cbf90a795<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  c3997ee44<>+0(SB), Z2, Z6
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z6, Z2
+	VRNDSCALEPS       $0x08, Z2, Z2
+	VMOVAPS           Z6, Z6
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z2, Z6
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z2, Z6
+	VBROADCASTSS      c3950c270<>+0(SB), Z7
+	VFMADD213PS.BCST  c3ab6a492<>+0(SB), Z6, Z7
+	VFMADD213PS.BCST  c3c088854<>+0(SB), Z6, Z7
+	VFMADD213PS.BCST  c3d2aaa72<>+0(SB), Z6, Z7
+	VFMADD213PS.BCST  c3e2aaaab<>+0(SB), Z6, Z7
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z6, Z7
+	VMULPS            Z6, Z6, Z8
+	VFMADD213PS       Z6, Z8, Z7
+	VADDPS.BCST       c3f800000<>+0(SB), Z7, Z6
+	VCVTPS2DQ         Z2, Z2
+	VPSLLD            $0x17, Z2, Z2
+	VPADDD            Z6, Z2, Z2
+	VCMPPS.BCST       $0x01, c40800000<>+0(SB), Z1, K2
+	VMOVAPS.Z         Z2, K2, Z2
+	VBROADCASTSS      c3f000000<>+0(SB), Z6
+	VMULPS            Z6, Z3, Z3
+	VMULPS            Z6, Z2, Z2
+	VCMPPS.BCST       $0x01, c3f800000<>+0(SB), Z1, K2
+	VSUBPS            Z3, Z6, Z1
+	VBLENDMPS         Z1, Z2, K2, Z4
+	VPMOVD2M          Z0, K2
+	VBROADCASTSS      c3f800000<>+0(SB), Z1
+	VSUBPS            Z4, Z1, Z1
+	VBLENDMPS         Z4, Z1, K2, Z5
+	VMULPS            Z5, Z0, Z0
+	VMOVUPS           Z0, K1, (AX)
 
 gelu_done:
 	VZEROUPPER
@@ -7817,139 +8071,139 @@ TEXT ·geluTanhF32AVX512(SB), NOSPLIT, $0-24
 	MOVQ n+16(FP), DX
 
 geluTanh_many:
-	CMPQ         DX, $0x00000020
-	JL           geluTanh_one
-	VMOVUPS      (CX), Z0
-	VMOVUPS      c3d922279<>+0(SB), Z1
-	VMULPS       Z0, Z0, Z2
-	VFMADD213PS  c3fcc422a<>+0(SB), Z2, Z1
-	VMULPS       Z0, Z1, Z1
-	VXORPS       c80000000<>+0(SB), Z1, Z1
-	VMOVUPS      c42b20000<>+0(SB), Z2
-	VMINPS       Z1, Z2, Z1
-	VMOVUPS      cc2d10000<>+0(SB), Z2
-	VMAXPS       Z1, Z2, Z1
-	VMULPS       c3fb8aa3b<>+0(SB), Z1, Z2
-	VRNDSCALEPS  $0x08, Z2, Z2
-	VMOVAPS      Z1, Z1
-	VFNMADD231PS c3f318000<>+0(SB), Z2, Z1
-	VFNMADD231PS cb95e8083<>+0(SB), Z2, Z1
-	VMOVUPS      c3950c270<>+0(SB), Z3
-	VFMADD213PS  c3ab6a492<>+0(SB), Z1, Z3
-	VFMADD213PS  c3c088854<>+0(SB), Z1, Z3
-	VFMADD213PS  c3d2aaa72<>+0(SB), Z1, Z3
-	VFMADD213PS  c3e2aaaab<>+0(SB), Z1, Z3
-	VFMADD213PS  c3f000000<>+0(SB), Z1, Z3
-	VMULPS       Z1, Z1, Z4
-	VFMADD213PS  Z1, Z4, Z3
-	VADDPS       c3f800000<>+0(SB), Z3, Z1
-	VSCALEFPS    Z2, Z1, Z1
-	VADDPS       c3f800000<>+0(SB), Z1, Z1
-	VDIVPS       Z1, Z0, Z0
-	VMOVUPS      64(CX), Z1
-	VMOVUPS      c3d922279<>+0(SB), Z2
-	VMULPS       Z1, Z1, Z3
-	VFMADD213PS  c3fcc422a<>+0(SB), Z3, Z2
-	VMULPS       Z1, Z2, Z2
-	VXORPS       c80000000<>+0(SB), Z2, Z2
-	VMOVUPS      c42b20000<>+0(SB), Z3
-	VMINPS       Z2, Z3, Z2
-	VMOVUPS      cc2d10000<>+0(SB), Z3
-	VMAXPS       Z2, Z3, Z2
-	VMULPS       c3fb8aa3b<>+0(SB), Z2, Z3
-	VRNDSCALEPS  $0x08, Z3, Z3
-	VMOVAPS      Z2, Z2
-	VFNMADD231PS c3f318000<>+0(SB), Z3, Z2
-	VFNMADD231PS cb95e8083<>+0(SB), Z3, Z2
-	VMOVUPS      c3950c270<>+0(SB), Z4
-	VFMADD213PS  c3ab6a492<>+0(SB), Z2, Z4
-	VFMADD213PS  c3c088854<>+0(SB), Z2, Z4
-	VFMADD213PS  c3d2aaa72<>+0(SB), Z2, Z4
-	VFMADD213PS  c3e2aaaab<>+0(SB), Z2, Z4
-	VFMADD213PS  c3f000000<>+0(SB), Z2, Z4
-	VMULPS       Z2, Z2, Z5
-	VFMADD213PS  Z2, Z5, Z4
-	VADDPS       c3f800000<>+0(SB), Z4, Z2
-	VSCALEFPS    Z3, Z2, Z2
-	VADDPS       c3f800000<>+0(SB), Z2, Z2
-	VDIVPS       Z2, Z1, Z1
-	VMOVUPS      Z0, (AX)
-	VMOVUPS      Z1, 64(AX)
-	ADDQ         $0x00000080, AX
-	ADDQ         $0x00000080, CX
-	SUBQ         $0x00000020, DX
-	JMP          geluTanh_many
+	CMPQ              DX, $0x00000020
+	JL                geluTanh_one
+	VMOVUPS           (CX), Z0
+	VBROADCASTSS      c3d922279<>+0(SB), Z1
+	VMULPS            Z0, Z0, Z2
+	VFMADD213PS.BCST  c3fcc422a<>+0(SB), Z2, Z1
+	VMULPS            Z0, Z1, Z1
+	VXORPS.BCST       c80000000<>+0(SB), Z1, Z1
+	VBROADCASTSS      c42b20000<>+0(SB), Z2
+	VMINPS            Z1, Z2, Z1
+	VBROADCASTSS      cc2d10000<>+0(SB), Z2
+	VMAXPS            Z1, Z2, Z1
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z1, Z2
+	VRNDSCALEPS       $0x08, Z2, Z2
+	VMOVAPS           Z1, Z1
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z2, Z1
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z2, Z1
+	VBROADCASTSS      c3950c270<>+0(SB), Z3
+	VFMADD213PS.BCST  c3ab6a492<>+0(SB), Z1, Z3
+	VFMADD213PS.BCST  c3c088854<>+0(SB), Z1, Z3
+	VFMADD213PS.BCST  c3d2aaa72<>+0(SB), Z1, Z3
+	VFMADD213PS.BCST  c3e2aaaab<>+0(SB), Z1, Z3
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z1, Z3
+	VMULPS            Z1, Z1, Z4
+	VFMADD213PS       Z1, Z4, Z3
+	VADDPS.BCST       c3f800000<>+0(SB), Z3, Z1
+	VSCALEFPS         Z2, Z1, Z1
+	VADDPS.BCST       c3f800000<>+0(SB), Z1, Z1
+	VDIVPS            Z1, Z0, Z0
+	VMOVUPS           64(CX), Z1
+	VBROADCASTSS      c3d922279<>+0(SB), Z2
+	VMULPS            Z1, Z1, Z3
+	VFMADD213PS.BCST  c3fcc422a<>+0(SB), Z3, Z2
+	VMULPS            Z1, Z2, Z2
+	VXORPS.BCST       c80000000<>+0(SB), Z2, Z2
+	VBROADCASTSS      c42b20000<>+0(SB), Z3
+	VMINPS            Z2, Z3, Z2
+	VBROADCASTSS      cc2d10000<>+0(SB), Z3
+	VMAXPS            Z2, Z3, Z2
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z2, Z3
+	VRNDSCALEPS       $0x08, Z3, Z3
+	VMOVAPS           Z2, Z2
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z3, Z2
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z3, Z2
+	VBROADCASTSS      c3950c270<>+0(SB), Z4
+	VFMADD213PS.BCST  c3ab6a492<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3c088854<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3d2aaa72<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3e2aaaab<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z2, Z4
+	VMULPS            Z2, Z2, Z5
+	VFMADD213PS       Z2, Z5, Z4
+	VADDPS.BCST       c3f800000<>+0(SB), Z4, Z2
+	VSCALEFPS         Z3, Z2, Z2
+	VADDPS.BCST       c3f800000<>+0(SB), Z2, Z2
+	VDIVPS            Z2, Z1, Z1
+	VMOVUPS           Z0, (AX)
+	VMOVUPS           Z1, 64(AX)
+	ADDQ              $0x00000080, AX
+	ADDQ              $0x00000080, CX
+	SUBQ              $0x00000020, DX
+	JMP               geluTanh_many
 
 geluTanh_one:
-	CMPQ         DX, $0x00000010
-	JL           geluTanh_tail
-	VMOVUPS      (CX), Z0
-	VMOVUPS      c3d922279<>+0(SB), Z1
-	VMULPS       Z0, Z0, Z2
-	VFMADD213PS  c3fcc422a<>+0(SB), Z2, Z1
-	VMULPS       Z0, Z1, Z1
-	VXORPS       c80000000<>+0(SB), Z1, Z1
-	VMOVUPS      c42b20000<>+0(SB), Z2
-	VMINPS       Z1, Z2, Z1
-	VMOVUPS      cc2d10000<>+0(SB), Z2
-	VMAXPS       Z1, Z2, Z1
-	VMULPS       c3fb8aa3b<>+0(SB), Z1, Z2
-	VRNDSCALEPS  $0x08, Z2, Z2
-	VMOVAPS      Z1, Z1
-	VFNMADD231PS c3f318000<>+0(SB), Z2, Z1
-	VFNMADD231PS cb95e8083<>+0(SB), Z2, Z1
-	VMOVUPS      c3950c270<>+0(SB), Z3
-	VFMADD213PS  c3ab6a492<>+0(SB), Z1, Z3
-	VFMADD213PS  c3c088854<>+0(SB), Z1, Z3
-	VFMADD213PS  c3d2aaa72<>+0(SB), Z1, Z3
-	VFMADD213PS  c3e2aaaab<>+0(SB), Z1, Z3
-	VFMADD213PS  c3f000000<>+0(SB), Z1, Z3
-	VMULPS       Z1, Z1, Z4
-	VFMADD213PS  Z1, Z4, Z3
-	VADDPS       c3f800000<>+0(SB), Z3, Z1
-	VSCALEFPS    Z2, Z1, Z1
-	VADDPS       c3f800000<>+0(SB), Z1, Z1
-	VDIVPS       Z1, Z0, Z0
-	VMOVUPS      Z0, (AX)
-	ADDQ         $0x00000040, AX
-	ADDQ         $0x00000040, CX
-	SUBQ         $0x00000010, DX
-	JMP          geluTanh_one
+	CMPQ              DX, $0x00000010
+	JL                geluTanh_tail
+	VMOVUPS           (CX), Z0
+	VBROADCASTSS      c3d922279<>+0(SB), Z1
+	VMULPS            Z0, Z0, Z2
+	VFMADD213PS.BCST  c3fcc422a<>+0(SB), Z2, Z1
+	VMULPS            Z0, Z1, Z1
+	VXORPS.BCST       c80000000<>+0(SB), Z1, Z1
+	VBROADCASTSS      c42b20000<>+0(SB), Z2
+	VMINPS            Z1, Z2, Z1
+	VBROADCASTSS      cc2d10000<>+0(SB), Z2
+	VMAXPS            Z1, Z2, Z1
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z1, Z2
+	VRNDSCALEPS       $0x08, Z2, Z2
+	VMOVAPS           Z1, Z1
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z2, Z1
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z2, Z1
+	VBROADCASTSS      c3950c270<>+0(SB), Z3
+	VFMADD213PS.BCST  c3ab6a492<>+0(SB), Z1, Z3
+	VFMADD213PS.BCST  c3c088854<>+0(SB), Z1, Z3
+	VFMADD213PS.BCST  c3d2aaa72<>+0(SB), Z1, Z3
+	VFMADD213PS.BCST  c3e2aaaab<>+0(SB), Z1, Z3
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z1, Z3
+	VMULPS            Z1, Z1, Z4
+	VFMADD213PS       Z1, Z4, Z3
+	VADDPS.BCST       c3f800000<>+0(SB), Z3, Z1
+	VSCALEFPS         Z2, Z1, Z1
+	VADDPS.BCST       c3f800000<>+0(SB), Z1, Z1
+	VDIVPS            Z1, Z0, Z0
+	VMOVUPS           Z0, (AX)
+	ADDQ              $0x00000040, AX
+	ADDQ              $0x00000040, CX
+	SUBQ              $0x00000010, DX
+	JMP               geluTanh_one
 
 geluTanh_tail:
-	TESTQ        DX, DX
-	JE           geluTanh_done
-	MOVQ         $-1, BX
-	BZHIQ        DX, BX, BX
-	KMOVQ        BX, K1
-	VMOVUPS.Z    (CX), K1, Z0
-	VMOVUPS      c3d922279<>+0(SB), Z1
-	VMULPS       Z0, Z0, Z2
-	VFMADD213PS  c3fcc422a<>+0(SB), Z2, Z1
-	VMULPS       Z0, Z1, Z1
-	VXORPS       c80000000<>+0(SB), Z1, Z1
-	VMOVUPS      c42b20000<>+0(SB), Z2
-	VMINPS       Z1, Z2, Z1
-	VMOVUPS      cc2d10000<>+0(SB), Z2
-	VMAXPS       Z1, Z2, Z1
-	VMULPS       c3fb8aa3b<>+0(SB), Z1, Z2
-	VRNDSCALEPS  $0x08, Z2, Z2
-	VMOVAPS      Z1, Z1
-	VFNMADD231PS c3f318000<>+0(SB), Z2, Z1
-	VFNMADD231PS cb95e8083<>+0(SB), Z2, Z1
-	VMOVUPS      c3950c270<>+0(SB), Z3
-	VFMADD213PS  c3ab6a492<>+0(SB), Z1, Z3
-	VFMADD213PS  c3c088854<>+0(SB), Z1, Z3
-	VFMADD213PS  c3d2aaa72<>+0(SB), Z1, Z3
-	VFMADD213PS  c3e2aaaab<>+0(SB), Z1, Z3
-	VFMADD213PS  c3f000000<>+0(SB), Z1, Z3
-	VMULPS       Z1, Z1, Z4
-	VFMADD213PS  Z1, Z4, Z3
-	VADDPS       c3f800000<>+0(SB), Z3, Z1
-	VSCALEFPS    Z2, Z1, Z1
-	VADDPS       c3f800000<>+0(SB), Z1, Z1
-	VDIVPS       Z1, Z0, Z0
-	VMOVUPS      Z0, K1, (AX)
+	TESTQ             DX, DX
+	JE                geluTanh_done
+	MOVQ              $-1, BX
+	BZHIQ             DX, BX, BX
+	KMOVQ             BX, K1
+	VMOVUPS.Z         (CX), K1, Z0
+	VBROADCASTSS      c3d922279<>+0(SB), Z1
+	VMULPS            Z0, Z0, Z2
+	VFMADD213PS.BCST  c3fcc422a<>+0(SB), Z2, Z1
+	VMULPS            Z0, Z1, Z1
+	VXORPS.BCST       c80000000<>+0(SB), Z1, Z1
+	VBROADCASTSS      c42b20000<>+0(SB), Z2
+	VMINPS            Z1, Z2, Z1
+	VBROADCASTSS      cc2d10000<>+0(SB), Z2
+	VMAXPS            Z1, Z2, Z1
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z1, Z2
+	VRNDSCALEPS       $0x08, Z2, Z2
+	VMOVAPS           Z1, Z1
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z2, Z1
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z2, Z1
+	VBROADCASTSS      c3950c270<>+0(SB), Z3
+	VFMADD213PS.BCST  c3ab6a492<>+0(SB), Z1, Z3
+	VFMADD213PS.BCST  c3c088854<>+0(SB), Z1, Z3
+	VFMADD213PS.BCST  c3d2aaa72<>+0(SB), Z1, Z3
+	VFMADD213PS.BCST  c3e2aaaab<>+0(SB), Z1, Z3
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z1, Z3
+	VMULPS            Z1, Z1, Z4
+	VFMADD213PS       Z1, Z4, Z3
+	VADDPS.BCST       c3f800000<>+0(SB), Z3, Z1
+	VSCALEFPS         Z2, Z1, Z1
+	VADDPS.BCST       c3f800000<>+0(SB), Z1, Z1
+	VDIVPS            Z1, Z0, Z0
+	VMOVUPS           Z0, K1, (AX)
 
 geluTanh_done:
 	VZEROUPPER
@@ -7963,83 +8217,83 @@ TEXT ·sinF32AVX512(SB), NOSPLIT, $0-24
 	MOVQ n+16(FP), DX
 
 sin_one:
-	CMPQ         DX, $0x00000010
-	JL           sin_tail
-	VMOVUPS      (CX), Z0
-	VMULPS       c3f22f983<>+0(SB), Z0, Z1
-	VRNDSCALEPS  $0x08, Z1, Z1
-	VMOVAPS      Z0, Z6
-	VFNMADD231PS c3fc90fdb<>+0(SB), Z1, Z6
-	VFNMADD231PS cb33bbd2e<>+0(SB), Z1, Z6
-	VFNMADD231PS ca6f72ced<>+0(SB), Z1, Z6
-	VMULPS       Z6, Z6, Z7
-	VMOVUPS      c3636d498<>+0(SB), Z8
-	VFMADD213PS  cb95009b3<>+0(SB), Z7, Z8
-	VFMADD213PS  c3c088887<>+0(SB), Z7, Z8
-	VFMADD213PS  cbe2aaaab<>+0(SB), Z7, Z8
-	VMULPS       Z6, Z7, Z9
-	VFMADD213PS  Z6, Z9, Z8
-	VMOVUPS      cb4928b2e<>+0(SB), Z6
-	VFMADD213PS  c37d00acd<>+0(SB), Z7, Z6
-	VFMADD213PS  cbab60b60<>+0(SB), Z7, Z6
-	VFMADD213PS  c3d2aaaab<>+0(SB), Z7, Z6
-	VMULPS       Z7, Z6, Z6
-	VSUBPS       c3f000000<>+0(SB), Z6, Z6
-	VFMADD213PS  c3f800000<>+0(SB), Z7, Z6
-	VCVTPS2DQ    Z1, Z1
-	VPSLLD       $0x1f, Z1, Z7
-	VPSRLD       $0x01, Z1, Z1
-	VPSLLD       $0x1f, Z1, Z1
-	VPMOVD2M     Z7, K1
-	VBLENDMPS    Z6, Z8, K1, Z2
-	VXORPS       Z1, Z2, Z1
-	VMOVUPS      c00000000<>+0(SB), Z6
-	VCMPPS       $0x00, Z6, Z0, K1
-	VBLENDMPS    Z0, Z1, K1, Z3
-	VMOVUPS      Z3, (AX)
-	ADDQ         $0x00000040, AX
-	ADDQ         $0x00000040, CX
-	SUBQ         $0x00000010, DX
-	JMP          sin_one
+	CMPQ              DX, $0x00000010
+	JL                sin_tail
+	VMOVUPS           (CX), Z0
+	VMULPS.BCST       c3f22f983<>+0(SB), Z0, Z1
+	VRNDSCALEPS       $0x08, Z1, Z1
+	VMOVAPS           Z0, Z6
+	VFNMADD231PS.BCST c3fc90fdb<>+0(SB), Z1, Z6
+	VFNMADD231PS.BCST cb33bbd2e<>+0(SB), Z1, Z6
+	VFNMADD231PS.BCST ca6f72ced<>+0(SB), Z1, Z6
+	VMULPS            Z6, Z6, Z7
+	VBROADCASTSS      c3636d498<>+0(SB), Z8
+	VFMADD213PS.BCST  cb95009b3<>+0(SB), Z7, Z8
+	VFMADD213PS.BCST  c3c088887<>+0(SB), Z7, Z8
+	VFMADD213PS.BCST  cbe2aaaab<>+0(SB), Z7, Z8
+	VMULPS            Z6, Z7, Z9
+	VFMADD213PS       Z6, Z9, Z8
+	VBROADCASTSS      cb4928b2e<>+0(SB), Z6
+	VFMADD213PS.BCST  c37d00acd<>+0(SB), Z7, Z6
+	VFMADD213PS.BCST  cbab60b60<>+0(SB), Z7, Z6
+	VFMADD213PS.BCST  c3d2aaaab<>+0(SB), Z7, Z6
+	VMULPS            Z7, Z6, Z6
+	VSUBPS.BCST       c3f000000<>+0(SB), Z6, Z6
+	VFMADD213PS.BCST  c3f800000<>+0(SB), Z7, Z6
+	VCVTPS2DQ         Z1, Z1
+	VPSLLD            $0x1f, Z1, Z7
+	VPSRLD            $0x01, Z1, Z1
+	VPSLLD            $0x1f, Z1, Z1
+	VPMOVD2M          Z7, K1
+	VBLENDMPS         Z6, Z8, K1, Z2
+	VXORPS            Z1, Z2, Z1
+	VBROADCASTSS      c00000000<>+0(SB), Z6
+	VCMPPS            $0x00, Z6, Z0, K1
+	VBLENDMPS         Z0, Z1, K1, Z3
+	VMOVUPS           Z3, (AX)
+	ADDQ              $0x00000040, AX
+	ADDQ              $0x00000040, CX
+	SUBQ              $0x00000010, DX
+	JMP               sin_one
 
 sin_tail:
-	TESTQ        DX, DX
-	JE           sin_done
-	MOVQ         $-1, BX
-	BZHIQ        DX, BX, BX
-	KMOVQ        BX, K1
-	VMOVUPS.Z    (CX), K1, Z0
-	VMULPS       c3f22f983<>+0(SB), Z0, Z1
-	VRNDSCALEPS  $0x08, Z1, Z1
-	VMOVAPS      Z0, Z2
-	VFNMADD231PS c3fc90fdb<>+0(SB), Z1, Z2
-	VFNMADD231PS cb33bbd2e<>+0(SB), Z1, Z2
-	VFNMADD231PS ca6f72ced<>+0(SB), Z1, Z2
-	VMULPS       Z2, Z2, Z3
-	VMOVUPS      c3636d498<>+0(SB), Z6
-	VFMADD213PS  cb95009b3<>+0(SB), Z3, Z6
-	VFMADD213PS  c3c088887<>+0(SB), Z3, Z6
-	VFMADD213PS  cbe2aaaab<>+0(SB), Z3, Z6
-	VMULPS       Z2, Z3, Z7
-	VFMADD213PS  Z2, Z7, Z6
-	VMOVUPS      cb4928b2e<>+0(SB), Z2
-	VFMADD213PS  c37d00acd<>+0(SB), Z3, Z2
-	VFMADD213PS  cbab60b60<>+0(SB), Z3, Z2
-	VFMADD213PS  c3d2aaaab<>+0(SB), Z3, Z2
-	VMULPS       Z3, Z2, Z2
-	VSUBPS       c3f000000<>+0(SB), Z2, Z2
-	VFMADD213PS  c3f800000<>+0(SB), Z3, Z2
-	VCVTPS2DQ    Z1, Z1
-	VPSLLD       $0x1f, Z1, Z3
-	VPSRLD       $0x01, Z1, Z1
-	VPSLLD       $0x1f, Z1, Z1
-	VPMOVD2M     Z3, K2
-	VBLENDMPS    Z2, Z6, K2, Z4
-	VXORPS       Z1, Z4, Z1
-	VMOVUPS      c00000000<>+0(SB), Z2
-	VCMPPS       $0x00, Z2, Z0, K2
-	VBLENDMPS    Z0, Z1, K2, Z5
-	VMOVUPS      Z5, K1, (AX)
+	TESTQ             DX, DX
+	JE                sin_done
+	MOVQ              $-1, BX
+	BZHIQ             DX, BX, BX
+	KMOVQ             BX, K1
+	VMOVUPS.Z         (CX), K1, Z0
+	VMULPS.BCST       c3f22f983<>+0(SB), Z0, Z1
+	VRNDSCALEPS       $0x08, Z1, Z1
+	VMOVAPS           Z0, Z2
+	VFNMADD231PS.BCST c3fc90fdb<>+0(SB), Z1, Z2
+	VFNMADD231PS.BCST cb33bbd2e<>+0(SB), Z1, Z2
+	VFNMADD231PS.BCST ca6f72ced<>+0(SB), Z1, Z2
+	VMULPS            Z2, Z2, Z3
+	VBROADCASTSS      c3636d498<>+0(SB), Z6
+	VFMADD213PS.BCST  cb95009b3<>+0(SB), Z3, Z6
+	VFMADD213PS.BCST  c3c088887<>+0(SB), Z3, Z6
+	VFMADD213PS.BCST  cbe2aaaab<>+0(SB), Z3, Z6
+	VMULPS            Z2, Z3, Z7
+	VFMADD213PS       Z2, Z7, Z6
+	VBROADCASTSS      cb4928b2e<>+0(SB), Z2
+	VFMADD213PS.BCST  c37d00acd<>+0(SB), Z3, Z2
+	VFMADD213PS.BCST  cbab60b60<>+0(SB), Z3, Z2
+	VFMADD213PS.BCST  c3d2aaaab<>+0(SB), Z3, Z2
+	VMULPS            Z3, Z2, Z2
+	VSUBPS.BCST       c3f000000<>+0(SB), Z2, Z2
+	VFMADD213PS.BCST  c3f800000<>+0(SB), Z3, Z2
+	VCVTPS2DQ         Z1, Z1
+	VPSLLD            $0x1f, Z1, Z3
+	VPSRLD            $0x01, Z1, Z1
+	VPSLLD            $0x1f, Z1, Z1
+	VPMOVD2M          Z3, K2
+	VBLENDMPS         Z2, Z6, K2, Z4
+	VXORPS            Z1, Z4, Z1
+	VBROADCASTSS      c00000000<>+0(SB), Z2
+	VCMPPS            $0x00, Z2, Z0, K2
+	VBLENDMPS         Z0, Z1, K2, Z5
+	VMOVUPS           Z5, K1, (AX)
 
 sin_done:
 	VZEROUPPER
@@ -8053,79 +8307,79 @@ TEXT ·cosF32AVX512(SB), NOSPLIT, $0-24
 	MOVQ n+16(FP), DX
 
 cos_one:
-	CMPQ         DX, $0x00000010
-	JL           cos_tail
-	VMOVUPS      (CX), Z0
-	VMULPS       c3f22f983<>+0(SB), Z0, Z1
-	VRNDSCALEPS  $0x08, Z1, Z1
-	VMOVAPS      Z0, Z0
-	VFNMADD231PS c3fc90fdb<>+0(SB), Z1, Z0
-	VFNMADD231PS cb33bbd2e<>+0(SB), Z1, Z0
-	VFNMADD231PS ca6f72ced<>+0(SB), Z1, Z0
-	VMULPS       Z0, Z0, Z4
-	VMOVUPS      c3636d498<>+0(SB), Z5
-	VFMADD213PS  cb95009b3<>+0(SB), Z4, Z5
-	VFMADD213PS  c3c088887<>+0(SB), Z4, Z5
-	VFMADD213PS  cbe2aaaab<>+0(SB), Z4, Z5
-	VMULPS       Z0, Z4, Z6
-	VFMADD213PS  Z0, Z6, Z5
-	VMOVUPS      cb4928b2e<>+0(SB), Z0
-	VFMADD213PS  c37d00acd<>+0(SB), Z4, Z0
-	VFMADD213PS  cbab60b60<>+0(SB), Z4, Z0
-	VFMADD213PS  c3d2aaaab<>+0(SB), Z4, Z0
-	VMULPS       Z4, Z0, Z0
-	VSUBPS       c3f000000<>+0(SB), Z0, Z0
-	VFMADD213PS  c3f800000<>+0(SB), Z4, Z0
-	VCVTPS2DQ    Z1, Z1
-	VPADDD       c00000001<>+0(SB), Z1, Z1
-	VPSLLD       $0x1f, Z1, Z4
-	VPSRLD       $0x01, Z1, Z1
-	VPSLLD       $0x1f, Z1, Z1
-	VPMOVD2M     Z4, K1
-	VBLENDMPS    Z0, Z5, K1, Z2
-	VXORPS       Z1, Z2, Z0
-	VMOVUPS      Z0, (AX)
-	ADDQ         $0x00000040, AX
-	ADDQ         $0x00000040, CX
-	SUBQ         $0x00000010, DX
-	JMP          cos_one
+	CMPQ              DX, $0x00000010
+	JL                cos_tail
+	VMOVUPS           (CX), Z0
+	VMULPS.BCST       c3f22f983<>+0(SB), Z0, Z1
+	VRNDSCALEPS       $0x08, Z1, Z1
+	VMOVAPS           Z0, Z0
+	VFNMADD231PS.BCST c3fc90fdb<>+0(SB), Z1, Z0
+	VFNMADD231PS.BCST cb33bbd2e<>+0(SB), Z1, Z0
+	VFNMADD231PS.BCST ca6f72ced<>+0(SB), Z1, Z0
+	VMULPS            Z0, Z0, Z4
+	VBROADCASTSS      c3636d498<>+0(SB), Z5
+	VFMADD213PS.BCST  cb95009b3<>+0(SB), Z4, Z5
+	VFMADD213PS.BCST  c3c088887<>+0(SB), Z4, Z5
+	VFMADD213PS.BCST  cbe2aaaab<>+0(SB), Z4, Z5
+	VMULPS            Z0, Z4, Z6
+	VFMADD213PS       Z0, Z6, Z5
+	VBROADCASTSS      cb4928b2e<>+0(SB), Z0
+	VFMADD213PS.BCST  c37d00acd<>+0(SB), Z4, Z0
+	VFMADD213PS.BCST  cbab60b60<>+0(SB), Z4, Z0
+	VFMADD213PS.BCST  c3d2aaaab<>+0(SB), Z4, Z0
+	VMULPS            Z4, Z0, Z0
+	VSUBPS.BCST       c3f000000<>+0(SB), Z0, Z0
+	VFMADD213PS.BCST  c3f800000<>+0(SB), Z4, Z0
+	VCVTPS2DQ         Z1, Z1
+	VPADDD.BCST       c00000001<>+0(SB), Z1, Z1
+	VPSLLD            $0x1f, Z1, Z4
+	VPSRLD            $0x01, Z1, Z1
+	VPSLLD            $0x1f, Z1, Z1
+	VPMOVD2M          Z4, K1
+	VBLENDMPS         Z0, Z5, K1, Z2
+	VXORPS            Z1, Z2, Z0
+	VMOVUPS           Z0, (AX)
+	ADDQ              $0x00000040, AX
+	ADDQ              $0x00000040, CX
+	SUBQ              $0x00000010, DX
+	JMP               cos_one
 
 cos_tail:
-	TESTQ        DX, DX
-	JE           cos_done
-	MOVQ         $-1, BX
-	BZHIQ        DX, BX, BX
-	KMOVQ        BX, K1
-	VMOVUPS.Z    (CX), K1, Z0
-	VMULPS       c3f22f983<>+0(SB), Z0, Z1
-	VRNDSCALEPS  $0x08, Z1, Z1
-	VMOVAPS      Z0, Z0
-	VFNMADD231PS c3fc90fdb<>+0(SB), Z1, Z0
-	VFNMADD231PS cb33bbd2e<>+0(SB), Z1, Z0
-	VFNMADD231PS ca6f72ced<>+0(SB), Z1, Z0
-	VMULPS       Z0, Z0, Z2
-	VMOVUPS      c3636d498<>+0(SB), Z4
-	VFMADD213PS  cb95009b3<>+0(SB), Z2, Z4
-	VFMADD213PS  c3c088887<>+0(SB), Z2, Z4
-	VFMADD213PS  cbe2aaaab<>+0(SB), Z2, Z4
-	VMULPS       Z0, Z2, Z5
-	VFMADD213PS  Z0, Z5, Z4
-	VMOVUPS      cb4928b2e<>+0(SB), Z0
-	VFMADD213PS  c37d00acd<>+0(SB), Z2, Z0
-	VFMADD213PS  cbab60b60<>+0(SB), Z2, Z0
-	VFMADD213PS  c3d2aaaab<>+0(SB), Z2, Z0
-	VMULPS       Z2, Z0, Z0
-	VSUBPS       c3f000000<>+0(SB), Z0, Z0
-	VFMADD213PS  c3f800000<>+0(SB), Z2, Z0
-	VCVTPS2DQ    Z1, Z1
-	VPADDD       c00000001<>+0(SB), Z1, Z1
-	VPSLLD       $0x1f, Z1, Z2
-	VPSRLD       $0x01, Z1, Z1
-	VPSLLD       $0x1f, Z1, Z1
-	VPMOVD2M     Z2, K2
-	VBLENDMPS    Z0, Z4, K2, Z3
-	VXORPS       Z1, Z3, Z0
-	VMOVUPS      Z0, K1, (AX)
+	TESTQ             DX, DX
+	JE                cos_done
+	MOVQ              $-1, BX
+	BZHIQ             DX, BX, BX
+	KMOVQ             BX, K1
+	VMOVUPS.Z         (CX), K1, Z0
+	VMULPS.BCST       c3f22f983<>+0(SB), Z0, Z1
+	VRNDSCALEPS       $0x08, Z1, Z1
+	VMOVAPS           Z0, Z0
+	VFNMADD231PS.BCST c3fc90fdb<>+0(SB), Z1, Z0
+	VFNMADD231PS.BCST cb33bbd2e<>+0(SB), Z1, Z0
+	VFNMADD231PS.BCST ca6f72ced<>+0(SB), Z1, Z0
+	VMULPS            Z0, Z0, Z2
+	VBROADCASTSS      c3636d498<>+0(SB), Z4
+	VFMADD213PS.BCST  cb95009b3<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3c088887<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  cbe2aaaab<>+0(SB), Z2, Z4
+	VMULPS            Z0, Z2, Z5
+	VFMADD213PS       Z0, Z5, Z4
+	VBROADCASTSS      cb4928b2e<>+0(SB), Z0
+	VFMADD213PS.BCST  c37d00acd<>+0(SB), Z2, Z0
+	VFMADD213PS.BCST  cbab60b60<>+0(SB), Z2, Z0
+	VFMADD213PS.BCST  c3d2aaaab<>+0(SB), Z2, Z0
+	VMULPS            Z2, Z0, Z0
+	VSUBPS.BCST       c3f000000<>+0(SB), Z0, Z0
+	VFMADD213PS.BCST  c3f800000<>+0(SB), Z2, Z0
+	VCVTPS2DQ         Z1, Z1
+	VPADDD.BCST       c00000001<>+0(SB), Z1, Z1
+	VPSLLD            $0x1f, Z1, Z2
+	VPSRLD            $0x01, Z1, Z1
+	VPSLLD            $0x1f, Z1, Z1
+	VPMOVD2M          Z2, K2
+	VBLENDMPS         Z0, Z4, K2, Z3
+	VXORPS            Z1, Z3, Z0
+	VMOVUPS           Z0, K1, (AX)
 
 cos_done:
 	VZEROUPPER
@@ -8139,63 +8393,63 @@ TEXT ·hardSwishF32AVX512(SB), NOSPLIT, $0-24
 	MOVQ n+16(FP), DX
 
 hardSwish_many:
-	CMPQ    DX, $0x00000020
-	JL      hardSwish_one
-	VMOVUPS (CX), Z0
-	VMULPS  c3e2aaaab<>+0(SB), Z0, Z1
-	VADDPS  c40400000<>+0(SB), Z0, Z0
-	VMOVUPS c00000000<>+0(SB), Z2
-	VMAXPS  Z0, Z2, Z0
-	VMOVUPS c40c00000<>+0(SB), Z2
-	VMINPS  Z0, Z2, Z0
-	VMULPS  Z0, Z1, Z0
-	VMOVUPS 64(CX), Z1
-	VMULPS  c3e2aaaab<>+0(SB), Z1, Z2
-	VADDPS  c40400000<>+0(SB), Z1, Z1
-	VMOVUPS c00000000<>+0(SB), Z3
-	VMAXPS  Z1, Z3, Z1
-	VMOVUPS c40c00000<>+0(SB), Z3
-	VMINPS  Z1, Z3, Z1
-	VMULPS  Z1, Z2, Z1
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	ADDQ    $0x00000080, AX
-	ADDQ    $0x00000080, CX
-	SUBQ    $0x00000020, DX
-	JMP     hardSwish_many
+	CMPQ         DX, $0x00000020
+	JL           hardSwish_one
+	VMOVUPS      (CX), Z0
+	VMULPS.BCST  c3e2aaaab<>+0(SB), Z0, Z1
+	VADDPS.BCST  c40400000<>+0(SB), Z0, Z0
+	VBROADCASTSS c00000000<>+0(SB), Z2
+	VMAXPS       Z0, Z2, Z0
+	VBROADCASTSS c40c00000<>+0(SB), Z2
+	VMINPS       Z0, Z2, Z0
+	VMULPS       Z0, Z1, Z0
+	VMOVUPS      64(CX), Z1
+	VMULPS.BCST  c3e2aaaab<>+0(SB), Z1, Z2
+	VADDPS.BCST  c40400000<>+0(SB), Z1, Z1
+	VBROADCASTSS c00000000<>+0(SB), Z3
+	VMAXPS       Z1, Z3, Z1
+	VBROADCASTSS c40c00000<>+0(SB), Z3
+	VMINPS       Z1, Z3, Z1
+	VMULPS       Z1, Z2, Z1
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z1, 64(AX)
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000080, CX
+	SUBQ         $0x00000020, DX
+	JMP          hardSwish_many
 
 hardSwish_one:
-	CMPQ    DX, $0x00000010
-	JL      hardSwish_tail
-	VMOVUPS (CX), Z0
-	VMULPS  c3e2aaaab<>+0(SB), Z0, Z1
-	VADDPS  c40400000<>+0(SB), Z0, Z0
-	VMOVUPS c00000000<>+0(SB), Z2
-	VMAXPS  Z0, Z2, Z0
-	VMOVUPS c40c00000<>+0(SB), Z2
-	VMINPS  Z0, Z2, Z0
-	VMULPS  Z0, Z1, Z0
-	VMOVUPS Z0, (AX)
-	ADDQ    $0x00000040, AX
-	ADDQ    $0x00000040, CX
-	SUBQ    $0x00000010, DX
-	JMP     hardSwish_one
+	CMPQ         DX, $0x00000010
+	JL           hardSwish_tail
+	VMOVUPS      (CX), Z0
+	VMULPS.BCST  c3e2aaaab<>+0(SB), Z0, Z1
+	VADDPS.BCST  c40400000<>+0(SB), Z0, Z0
+	VBROADCASTSS c00000000<>+0(SB), Z2
+	VMAXPS       Z0, Z2, Z0
+	VBROADCASTSS c40c00000<>+0(SB), Z2
+	VMINPS       Z0, Z2, Z0
+	VMULPS       Z0, Z1, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, CX
+	SUBQ         $0x00000010, DX
+	JMP          hardSwish_one
 
 hardSwish_tail:
-	TESTQ     DX, DX
-	JE        hardSwish_done
-	MOVQ      $-1, BX
-	BZHIQ     DX, BX, BX
-	KMOVQ     BX, K1
-	VMOVUPS.Z (CX), K1, Z0
-	VMULPS    c3e2aaaab<>+0(SB), Z0, Z1
-	VADDPS    c40400000<>+0(SB), Z0, Z0
-	VMOVUPS   c00000000<>+0(SB), Z2
-	VMAXPS    Z0, Z2, Z0
-	VMOVUPS   c40c00000<>+0(SB), Z2
-	VMINPS    Z0, Z2, Z0
-	VMULPS    Z0, Z1, Z0
-	VMOVUPS   Z0, K1, (AX)
+	TESTQ        DX, DX
+	JE           hardSwish_done
+	MOVQ         $-1, BX
+	BZHIQ        DX, BX, BX
+	KMOVQ        BX, K1
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS.BCST  c3e2aaaab<>+0(SB), Z0, Z1
+	VADDPS.BCST  c40400000<>+0(SB), Z0, Z0
+	VBROADCASTSS c00000000<>+0(SB), Z2
+	VMAXPS       Z0, Z2, Z0
+	VBROADCASTSS c40c00000<>+0(SB), Z2
+	VMINPS       Z0, Z2, Z0
+	VMULPS       Z0, Z1, Z0
+	VMOVUPS      Z0, K1, (AX)
 
 hardSwish_done:
 	VZEROUPPER
@@ -8209,59 +8463,59 @@ TEXT ·hardSigmoidF32AVX512(SB), NOSPLIT, $0-24
 	MOVQ n+16(FP), DX
 
 hardSigmoid_many:
-	CMPQ    DX, $0x00000020
-	JL      hardSigmoid_one
-	VMOVUPS (CX), Z0
-	VADDPS  c40400000<>+0(SB), Z0, Z0
-	VMOVUPS c00000000<>+0(SB), Z1
-	VMAXPS  Z0, Z1, Z0
-	VMOVUPS c40c00000<>+0(SB), Z1
-	VMINPS  Z0, Z1, Z0
-	VMULPS  c3e2aaaab<>+0(SB), Z0, Z0
-	VMOVUPS 64(CX), Z1
-	VADDPS  c40400000<>+0(SB), Z1, Z1
-	VMOVUPS c00000000<>+0(SB), Z2
-	VMAXPS  Z1, Z2, Z1
-	VMOVUPS c40c00000<>+0(SB), Z2
-	VMINPS  Z1, Z2, Z1
-	VMULPS  c3e2aaaab<>+0(SB), Z1, Z1
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	ADDQ    $0x00000080, AX
-	ADDQ    $0x00000080, CX
-	SUBQ    $0x00000020, DX
-	JMP     hardSigmoid_many
+	CMPQ         DX, $0x00000020
+	JL           hardSigmoid_one
+	VMOVUPS      (CX), Z0
+	VADDPS.BCST  c40400000<>+0(SB), Z0, Z0
+	VBROADCASTSS c00000000<>+0(SB), Z1
+	VMAXPS       Z0, Z1, Z0
+	VBROADCASTSS c40c00000<>+0(SB), Z1
+	VMINPS       Z0, Z1, Z0
+	VMULPS.BCST  c3e2aaaab<>+0(SB), Z0, Z0
+	VMOVUPS      64(CX), Z1
+	VADDPS.BCST  c40400000<>+0(SB), Z1, Z1
+	VBROADCASTSS c00000000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z1
+	VBROADCASTSS c40c00000<>+0(SB), Z2
+	VMINPS       Z1, Z2, Z1
+	VMULPS.BCST  c3e2aaaab<>+0(SB), Z1, Z1
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z1, 64(AX)
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000080, CX
+	SUBQ         $0x00000020, DX
+	JMP          hardSigmoid_many
 
 hardSigmoid_one:
-	CMPQ    DX, $0x00000010
-	JL      hardSigmoid_tail
-	VMOVUPS (CX), Z0
-	VADDPS  c40400000<>+0(SB), Z0, Z0
-	VMOVUPS c00000000<>+0(SB), Z1
-	VMAXPS  Z0, Z1, Z0
-	VMOVUPS c40c00000<>+0(SB), Z1
-	VMINPS  Z0, Z1, Z0
-	VMULPS  c3e2aaaab<>+0(SB), Z0, Z0
-	VMOVUPS Z0, (AX)
-	ADDQ    $0x00000040, AX
-	ADDQ    $0x00000040, CX
-	SUBQ    $0x00000010, DX
-	JMP     hardSigmoid_one
+	CMPQ         DX, $0x00000010
+	JL           hardSigmoid_tail
+	VMOVUPS      (CX), Z0
+	VADDPS.BCST  c40400000<>+0(SB), Z0, Z0
+	VBROADCASTSS c00000000<>+0(SB), Z1
+	VMAXPS       Z0, Z1, Z0
+	VBROADCASTSS c40c00000<>+0(SB), Z1
+	VMINPS       Z0, Z1, Z0
+	VMULPS.BCST  c3e2aaaab<>+0(SB), Z0, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, CX
+	SUBQ         $0x00000010, DX
+	JMP          hardSigmoid_one
 
 hardSigmoid_tail:
-	TESTQ     DX, DX
-	JE        hardSigmoid_done
-	MOVQ      $-1, BX
-	BZHIQ     DX, BX, BX
-	KMOVQ     BX, K1
-	VMOVUPS.Z (CX), K1, Z0
-	VADDPS    c40400000<>+0(SB), Z0, Z0
-	VMOVUPS   c00000000<>+0(SB), Z1
-	VMAXPS    Z0, Z1, Z0
-	VMOVUPS   c40c00000<>+0(SB), Z1
-	VMINPS    Z0, Z1, Z0
-	VMULPS    c3e2aaaab<>+0(SB), Z0, Z0
-	VMOVUPS   Z0, K1, (AX)
+	TESTQ        DX, DX
+	JE           hardSigmoid_done
+	MOVQ         $-1, BX
+	BZHIQ        DX, BX, BX
+	KMOVQ        BX, K1
+	VMOVUPS.Z    (CX), K1, Z0
+	VADDPS.BCST  c40400000<>+0(SB), Z0, Z0
+	VBROADCASTSS c00000000<>+0(SB), Z1
+	VMAXPS       Z0, Z1, Z0
+	VBROADCASTSS c40c00000<>+0(SB), Z1
+	VMINPS       Z0, Z1, Z0
+	VMULPS.BCST  c3e2aaaab<>+0(SB), Z0, Z0
+	VMOVUPS      Z0, K1, (AX)
 
 hardSigmoid_done:
 	VZEROUPPER
@@ -8275,75 +8529,75 @@ TEXT ·mishF32AVX512(SB), NOSPLIT, $0-24
 	MOVQ n+16(FP), DX
 
 mish_one:
-	CMPQ         DX, $0x00000010
-	JL           mish_tail
-	VMOVUPS      (CX), Z0
-	VMOVUPS      c41a00000<>+0(SB), Z1
-	VMINPS       Z0, Z1, Z1
-	VMOVUPS      c42b20000<>+0(SB), Z2
-	VMINPS       Z1, Z2, Z1
-	VMOVUPS      cc2d10000<>+0(SB), Z2
-	VMAXPS       Z1, Z2, Z1
-	VMULPS       c3fb8aa3b<>+0(SB), Z1, Z2
-	VRNDSCALEPS  $0x08, Z2, Z2
-	VMOVAPS      Z1, Z1
-	VFNMADD231PS c3f318000<>+0(SB), Z2, Z1
-	VFNMADD231PS cb95e8083<>+0(SB), Z2, Z1
-	VMOVUPS      c3950c270<>+0(SB), Z3
-	VFMADD213PS  c3ab6a492<>+0(SB), Z1, Z3
-	VFMADD213PS  c3c088854<>+0(SB), Z1, Z3
-	VFMADD213PS  c3d2aaa72<>+0(SB), Z1, Z3
-	VFMADD213PS  c3e2aaaab<>+0(SB), Z1, Z3
-	VFMADD213PS  c3f000000<>+0(SB), Z1, Z3
-	VMULPS       Z1, Z1, Z4
-	VFMADD213PS  Z1, Z4, Z3
-	VADDPS       c3f800000<>+0(SB), Z3, Z1
-	VSCALEFPS    Z2, Z1, Z1
-	VADDPS       c40000000<>+0(SB), Z1, Z2
-	VMULPS       Z2, Z1, Z1
-	VADDPS       c40000000<>+0(SB), Z1, Z2
-	VDIVPS       Z2, Z1, Z1
-	VMULPS       Z1, Z0, Z0
-	VMOVUPS      Z0, (AX)
-	ADDQ         $0x00000040, AX
-	ADDQ         $0x00000040, CX
-	SUBQ         $0x00000010, DX
-	JMP          mish_one
+	CMPQ              DX, $0x00000010
+	JL                mish_tail
+	VMOVUPS           (CX), Z0
+	VBROADCASTSS      c41a00000<>+0(SB), Z1
+	VMINPS            Z0, Z1, Z1
+	VBROADCASTSS      c42b20000<>+0(SB), Z2
+	VMINPS            Z1, Z2, Z1
+	VBROADCASTSS      cc2d10000<>+0(SB), Z2
+	VMAXPS            Z1, Z2, Z1
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z1, Z2
+	VRNDSCALEPS       $0x08, Z2, Z2
+	VMOVAPS           Z1, Z1
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z2, Z1
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z2, Z1
+	VBROADCASTSS      c3950c270<>+0(SB), Z3
+	VFMADD213PS.BCST  c3ab6a492<>+0(SB), Z1, Z3
+	VFMADD213PS.BCST  c3c088854<>+0(SB), Z1, Z3
+	VFMADD213PS.BCST  c3d2aaa72<>+0(SB), Z1, Z3
+	VFMADD213PS.BCST  c3e2aaaab<>+0(SB), Z1, Z3
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z1, Z3
+	VMULPS            Z1, Z1, Z4
+	VFMADD213PS       Z1, Z4, Z3
+	VADDPS.BCST       c3f800000<>+0(SB), Z3, Z1
+	VSCALEFPS         Z2, Z1, Z1
+	VADDPS.BCST       c40000000<>+0(SB), Z1, Z2
+	VMULPS            Z2, Z1, Z1
+	VADDPS.BCST       c40000000<>+0(SB), Z1, Z2
+	VDIVPS            Z2, Z1, Z1
+	VMULPS            Z1, Z0, Z0
+	VMOVUPS           Z0, (AX)
+	ADDQ              $0x00000040, AX
+	ADDQ              $0x00000040, CX
+	SUBQ              $0x00000010, DX
+	JMP               mish_one
 
 mish_tail:
-	TESTQ        DX, DX
-	JE           mish_done
-	MOVQ         $-1, BX
-	BZHIQ        DX, BX, BX
-	KMOVQ        BX, K1
-	VMOVUPS.Z    (CX), K1, Z0
-	VMOVUPS      c41a00000<>+0(SB), Z1
-	VMINPS       Z0, Z1, Z1
-	VMOVUPS      c42b20000<>+0(SB), Z2
-	VMINPS       Z1, Z2, Z1
-	VMOVUPS      cc2d10000<>+0(SB), Z2
-	VMAXPS       Z1, Z2, Z1
-	VMULPS       c3fb8aa3b<>+0(SB), Z1, Z2
-	VRNDSCALEPS  $0x08, Z2, Z2
-	VMOVAPS      Z1, Z1
-	VFNMADD231PS c3f318000<>+0(SB), Z2, Z1
-	VFNMADD231PS cb95e8083<>+0(SB), Z2, Z1
-	VMOVUPS      c3950c270<>+0(SB), Z3
-	VFMADD213PS  c3ab6a492<>+0(SB), Z1, Z3
-	VFMADD213PS  c3c088854<>+0(SB), Z1, Z3
-	VFMADD213PS  c3d2aaa72<>+0(SB), Z1, Z3
-	VFMADD213PS  c3e2aaaab<>+0(SB), Z1, Z3
-	VFMADD213PS  c3f000000<>+0(SB), Z1, Z3
-	VMULPS       Z1, Z1, Z4
-	VFMADD213PS  Z1, Z4, Z3
-	VADDPS       c3f800000<>+0(SB), Z3, Z1
-	VSCALEFPS    Z2, Z1, Z1
-	VADDPS       c40000000<>+0(SB), Z1, Z2
-	VMULPS       Z2, Z1, Z1
-	VADDPS       c40000000<>+0(SB), Z1, Z2
-	VDIVPS       Z2, Z1, Z1
-	VMULPS       Z1, Z0, Z0
-	VMOVUPS      Z0, K1, (AX)
+	TESTQ             DX, DX
+	JE                mish_done
+	MOVQ              $-1, BX
+	BZHIQ             DX, BX, BX
+	KMOVQ             BX, K1
+	VMOVUPS.Z         (CX), K1, Z0
+	VBROADCASTSS      c41a00000<>+0(SB), Z1
+	VMINPS            Z0, Z1, Z1
+	VBROADCASTSS      c42b20000<>+0(SB), Z2
+	VMINPS            Z1, Z2, Z1
+	VBROADCASTSS      cc2d10000<>+0(SB), Z2
+	VMAXPS            Z1, Z2, Z1
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z1, Z2
+	VRNDSCALEPS       $0x08, Z2, Z2
+	VMOVAPS           Z1, Z1
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z2, Z1
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z2, Z1
+	VBROADCASTSS      c3950c270<>+0(SB), Z3
+	VFMADD213PS.BCST  c3ab6a492<>+0(SB), Z1, Z3
+	VFMADD213PS.BCST  c3c088854<>+0(SB), Z1, Z3
+	VFMADD213PS.BCST  c3d2aaa72<>+0(SB), Z1, Z3
+	VFMADD213PS.BCST  c3e2aaaab<>+0(SB), Z1, Z3
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z1, Z3
+	VMULPS            Z1, Z1, Z4
+	VFMADD213PS       Z1, Z4, Z3
+	VADDPS.BCST       c3f800000<>+0(SB), Z3, Z1
+	VSCALEFPS         Z2, Z1, Z1
+	VADDPS.BCST       c40000000<>+0(SB), Z1, Z2
+	VMULPS            Z2, Z1, Z1
+	VADDPS.BCST       c40000000<>+0(SB), Z1, Z2
+	VDIVPS            Z2, Z1, Z1
+	VMULPS            Z1, Z0, Z0
+	VMOVUPS           Z0, K1, (AX)
 
 mish_done:
 	VZEROUPPER
@@ -8419,73 +8673,73 @@ TEXT ·whereF32AVX512(SB), NOSPLIT, $0-40
 	MOVQ n+32(FP), SI
 
 where_many:
-	CMPQ      SI, $0x00000040
-	JL        where_one
-	VMOVUPS   (CX), Z0
-	VMOVUPS   (DX), Z1
-	VMOVUPS   (BX), Z2
-	VMOVUPS   c00000000<>+0(SB), Z3
-	VCMPPS    $0x04, Z3, Z0, K1
-	VBLENDMPS Z1, Z2, K1, Z4
-	VMOVUPS   64(CX), Z0
-	VMOVUPS   64(DX), Z1
-	VMOVUPS   64(BX), Z2
-	VMOVUPS   c00000000<>+0(SB), Z3
-	VCMPPS    $0x04, Z3, Z0, K1
-	VBLENDMPS Z1, Z2, K1, Z5
-	VMOVUPS   128(CX), Z0
-	VMOVUPS   128(DX), Z1
-	VMOVUPS   128(BX), Z2
-	VMOVUPS   c00000000<>+0(SB), Z3
-	VCMPPS    $0x04, Z3, Z0, K1
-	VBLENDMPS Z1, Z2, K1, Z6
-	VMOVUPS   192(CX), Z0
-	VMOVUPS   192(DX), Z1
-	VMOVUPS   192(BX), Z2
-	VMOVUPS   c00000000<>+0(SB), Z3
-	VCMPPS    $0x04, Z3, Z0, K1
-	VBLENDMPS Z1, Z2, K1, Z7
-	VMOVUPS   Z4, (AX)
-	VMOVUPS   Z5, 64(AX)
-	VMOVUPS   Z6, 128(AX)
-	VMOVUPS   Z7, 192(AX)
-	ADDQ      $0x00000100, AX
-	ADDQ      $0x00000100, CX
-	ADDQ      $0x00000100, DX
-	ADDQ      $0x00000100, BX
-	SUBQ      $0x00000040, SI
-	JMP       where_many
+	CMPQ         SI, $0x00000040
+	JL           where_one
+	VMOVUPS      (CX), Z0
+	VMOVUPS      (DX), Z1
+	VMOVUPS      (BX), Z2
+	VBROADCASTSS c00000000<>+0(SB), Z3
+	VCMPPS       $0x04, Z3, Z0, K1
+	VBLENDMPS    Z1, Z2, K1, Z4
+	VMOVUPS      64(CX), Z0
+	VMOVUPS      64(DX), Z1
+	VMOVUPS      64(BX), Z2
+	VBROADCASTSS c00000000<>+0(SB), Z3
+	VCMPPS       $0x04, Z3, Z0, K1
+	VBLENDMPS    Z1, Z2, K1, Z5
+	VMOVUPS      128(CX), Z0
+	VMOVUPS      128(DX), Z1
+	VMOVUPS      128(BX), Z2
+	VBROADCASTSS c00000000<>+0(SB), Z3
+	VCMPPS       $0x04, Z3, Z0, K1
+	VBLENDMPS    Z1, Z2, K1, Z6
+	VMOVUPS      192(CX), Z0
+	VMOVUPS      192(DX), Z1
+	VMOVUPS      192(BX), Z2
+	VBROADCASTSS c00000000<>+0(SB), Z3
+	VCMPPS       $0x04, Z3, Z0, K1
+	VBLENDMPS    Z1, Z2, K1, Z7
+	VMOVUPS      Z4, (AX)
+	VMOVUPS      Z5, 64(AX)
+	VMOVUPS      Z6, 128(AX)
+	VMOVUPS      Z7, 192(AX)
+	ADDQ         $0x00000100, AX
+	ADDQ         $0x00000100, CX
+	ADDQ         $0x00000100, DX
+	ADDQ         $0x00000100, BX
+	SUBQ         $0x00000040, SI
+	JMP          where_many
 
 where_one:
-	CMPQ      SI, $0x00000010
-	JL        where_tail
-	VMOVUPS   (CX), Z0
-	VMOVUPS   (DX), Z1
-	VMOVUPS   (BX), Z2
-	VMOVUPS   c00000000<>+0(SB), Z3
-	VCMPPS    $0x04, Z3, Z0, K1
-	VBLENDMPS Z1, Z2, K1, Z8
-	VMOVUPS   Z8, (AX)
-	ADDQ      $0x00000040, AX
-	ADDQ      $0x00000040, CX
-	ADDQ      $0x00000040, DX
-	ADDQ      $0x00000040, BX
-	SUBQ      $0x00000010, SI
-	JMP       where_one
+	CMPQ         SI, $0x00000010
+	JL           where_tail
+	VMOVUPS      (CX), Z0
+	VMOVUPS      (DX), Z1
+	VMOVUPS      (BX), Z2
+	VBROADCASTSS c00000000<>+0(SB), Z3
+	VCMPPS       $0x04, Z3, Z0, K1
+	VBLENDMPS    Z1, Z2, K1, Z8
+	VMOVUPS      Z8, (AX)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, CX
+	ADDQ         $0x00000040, DX
+	ADDQ         $0x00000040, BX
+	SUBQ         $0x00000010, SI
+	JMP          where_one
 
 where_tail:
-	TESTQ     SI, SI
-	JE        where_done
-	MOVQ      $-1, DI
-	BZHIQ     SI, DI, DI
-	KMOVQ     DI, K1
-	VMOVUPS.Z (CX), K1, Z0
-	VMOVUPS.Z (DX), K1, Z1
-	VMOVUPS.Z (BX), K1, Z2
-	VMOVUPS   c00000000<>+0(SB), Z3
-	VCMPPS    $0x04, Z3, Z0, K2
-	VBLENDMPS Z1, Z2, K2, Z9
-	VMOVUPS   Z9, K1, (AX)
+	TESTQ        SI, SI
+	JE           where_done
+	MOVQ         $-1, DI
+	BZHIQ        SI, DI, DI
+	KMOVQ        DI, K1
+	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS.Z    (DX), K1, Z1
+	VMOVUPS.Z    (BX), K1, Z2
+	VBROADCASTSS c00000000<>+0(SB), Z3
+	VCMPPS       $0x04, Z3, Z0, K2
+	VBLENDMPS    Z1, Z2, K2, Z9
+	VMOVUPS      Z9, K1, (AX)
 
 where_done:
 	VZEROUPPER

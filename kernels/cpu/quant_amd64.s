@@ -521,26 +521,26 @@ loop:
 	VFMADD231PS Z0, Z10, Z9
 
 limits:
-	VMAXPS    Z3, Z9, Z9
-	VMINPS    Z4, Z9, Z9
-	VMULPS    Z5, Z9, Z9
-	VMINPS    c4e6e6b28<>+0(SB), Z9, Z9
-	VMAXPS    cce6e6b28<>+0(SB), Z9, Z9
-	VCVTPS2DQ Z9, Z9
-	VPADDD    Z6, Z9, Z9
-	VPMAXSD   Z7, Z9, Z9
-	VPMINSD   Z8, Z9, Z9
-	VPMOVDB   Z9, (R9)(R8*1)
-	ADDQ      $0x10, R8
-	CMPQ      R8, AX
-	JL        loop
-	MOVQ      accStep+16(FP), R8
-	LEAQ      (CX)(R8*4), CX
-	MOVQ      outStep+24(FP), R8
-	LEAQ      (R9)(R8*1), R9
-	TESTQ     DI, DI
-	JE        next
-	ADDQ      R8, DI
+	VMAXPS      Z3, Z9, Z9
+	VMINPS      Z4, Z9, Z9
+	VMULPS      Z5, Z9, Z9
+	VMINPS.BCST c4e6e6b28<>+0(SB), Z9, Z9
+	VMAXPS.BCST cce6e6b28<>+0(SB), Z9, Z9
+	VCVTPS2DQ   Z9, Z9
+	VPADDD      Z6, Z9, Z9
+	VPMAXSD     Z7, Z9, Z9
+	VPMINSD     Z8, Z9, Z9
+	VPMOVDB     Z9, (R9)(R8*1)
+	ADDQ        $0x10, R8
+	CMPQ        R8, AX
+	JL          loop
+	MOVQ        accStep+16(FP), R8
+	LEAQ        (CX)(R8*4), CX
+	MOVQ        outStep+24(FP), R8
+	LEAQ        (R9)(R8*1), R9
+	TESTQ       DI, DI
+	JE          next
+	ADDQ        R8, DI
 
 next:
 	DECQ R10
@@ -652,19 +652,19 @@ TEXT ·quantizeF32AVX512(SB), NOSPLIT, $0-32
 	VPBROADCASTD 12(BX), Z3
 
 loop:
-	VMOVUPS   (CX), Z4
-	VMULPS    Z0, Z4, Z4
-	VMINPS    c4e6e6b28<>+0(SB), Z4, Z4
-	VMAXPS    cce6e6b28<>+0(SB), Z4, Z4
-	VCVTPS2DQ Z4, Z4
-	VPADDD    Z1, Z4, Z4
-	VPMAXSD   Z2, Z4, Z4
-	VPMINSD   Z3, Z4, Z4
-	VPMOVDB   Z4, (AX)
-	ADDQ      $0x10, AX
-	ADDQ      $0x40, CX
-	SUBQ      $0x10, DX
-	JNE       loop
+	VMOVUPS     (CX), Z4
+	VMULPS      Z0, Z4, Z4
+	VMINPS.BCST c4e6e6b28<>+0(SB), Z4, Z4
+	VMAXPS.BCST cce6e6b28<>+0(SB), Z4, Z4
+	VCVTPS2DQ   Z4, Z4
+	VPADDD      Z1, Z4, Z4
+	VPMAXSD     Z2, Z4, Z4
+	VPMINSD     Z3, Z4, Z4
+	VPMOVDB     Z4, (AX)
+	ADDQ        $0x10, AX
+	ADDQ        $0x40, CX
+	SUBQ        $0x10, DX
+	JNE         loop
 	VZEROUPPER
 	RET
 

@@ -1213,17 +1213,17 @@ max_one:
 	JMP     max_one
 
 max_tail:
-	TESTQ     CX, CX
-	JE        max_done
-	MOVQ      $-1, DX
-	BZHIQ     CX, DX, DX
-	KMOVQ     DX, K2
-	VMOVUPS.Z (AX), K2, Z4
-	VMOVUPS   cff800000<>+0(SB), Z6
-	VBLENDMPS Z4, Z6, K2, Z5
-	VCMPPS    $0x03, Z5, Z5, K2
-	KORW      K2, K1, K1
-	VMAXPS    Z5, Z0, Z0
+	TESTQ        CX, CX
+	JE           max_done
+	MOVQ         $-1, DX
+	BZHIQ        CX, DX, DX
+	KMOVQ        DX, K2
+	VMOVUPS.Z    (AX), K2, Z4
+	VBROADCASTSS cff800000<>+0(SB), Z6
+	VBLENDMPS    Z4, Z6, K2, Z5
+	VCMPPS       $0x03, Z5, Z5, K2
+	KORW         K2, K1, K1
+	VMAXPS       Z5, Z0, Z0
 
 max_done:
 	VMAXPS        Z1, Z0, Z0
@@ -1297,17 +1297,17 @@ min_one:
 	JMP     min_one
 
 min_tail:
-	TESTQ     CX, CX
-	JE        min_done
-	MOVQ      $-1, DX
-	BZHIQ     CX, DX, DX
-	KMOVQ     DX, K2
-	VMOVUPS.Z (AX), K2, Z4
-	VMOVUPS   c7f800000<>+0(SB), Z6
-	VBLENDMPS Z4, Z6, K2, Z5
-	VCMPPS    $0x03, Z5, Z5, K2
-	KORW      K2, K1, K1
-	VMINPS    Z5, Z0, Z0
+	TESTQ        CX, CX
+	JE           min_done
+	MOVQ         $-1, DX
+	BZHIQ        CX, DX, DX
+	KMOVQ        DX, K2
+	VMOVUPS.Z    (AX), K2, Z4
+	VBROADCASTSS c7f800000<>+0(SB), Z6
+	VBLENDMPS    Z4, Z6, K2, Z5
+	VCMPPS       $0x03, Z5, Z5, K2
+	KORW         K2, K1, K1
+	VMINPS       Z5, Z0, Z0
 
 min_done:
 	VMINPS        Z1, Z0, Z0
@@ -1341,120 +1341,120 @@ TEXT ·expSumF32AVX512(SB), NOSPLIT, $0-36
 	VXORPS       Z1, Z1, Z1
 
 expSum_many:
-	CMPQ         DX, $0x00000020
-	JL           expSum_one
-	VMOVUPS      (CX), Z2
-	VSUBPS       Z0, Z2, Z2
-	VMOVUPS      c42b20000<>+0(SB), Z3
-	VMINPS       Z2, Z3, Z2
-	VMOVUPS      cc2d10000<>+0(SB), Z3
-	VMAXPS       Z2, Z3, Z2
-	VMULPS       c3fb8aa3b<>+0(SB), Z2, Z3
-	VRNDSCALEPS  $0x08, Z3, Z3
-	VMOVAPS      Z2, Z2
-	VFNMADD231PS c3f318000<>+0(SB), Z3, Z2
-	VFNMADD231PS cb95e8083<>+0(SB), Z3, Z2
-	VMOVUPS      c3950c270<>+0(SB), Z4
-	VFMADD213PS  c3ab6a492<>+0(SB), Z2, Z4
-	VFMADD213PS  c3c088854<>+0(SB), Z2, Z4
-	VFMADD213PS  c3d2aaa72<>+0(SB), Z2, Z4
-	VFMADD213PS  c3e2aaaab<>+0(SB), Z2, Z4
-	VFMADD213PS  c3f000000<>+0(SB), Z2, Z4
-	VMULPS       Z2, Z2, Z5
-	VFMADD213PS  Z2, Z5, Z4
-	VADDPS       c3f800000<>+0(SB), Z4, Z2
-	VSCALEFPS    Z3, Z2, Z2
-	VADDPS       Z2, Z1, Z1
-	VMOVUPS      64(CX), Z3
-	VSUBPS       Z0, Z3, Z3
-	VMOVUPS      c42b20000<>+0(SB), Z4
-	VMINPS       Z3, Z4, Z3
-	VMOVUPS      cc2d10000<>+0(SB), Z4
-	VMAXPS       Z3, Z4, Z3
-	VMULPS       c3fb8aa3b<>+0(SB), Z3, Z4
-	VRNDSCALEPS  $0x08, Z4, Z4
-	VMOVAPS      Z3, Z3
-	VFNMADD231PS c3f318000<>+0(SB), Z4, Z3
-	VFNMADD231PS cb95e8083<>+0(SB), Z4, Z3
-	VMOVUPS      c3950c270<>+0(SB), Z5
-	VFMADD213PS  c3ab6a492<>+0(SB), Z3, Z5
-	VFMADD213PS  c3c088854<>+0(SB), Z3, Z5
-	VFMADD213PS  c3d2aaa72<>+0(SB), Z3, Z5
-	VFMADD213PS  c3e2aaaab<>+0(SB), Z3, Z5
-	VFMADD213PS  c3f000000<>+0(SB), Z3, Z5
-	VMULPS       Z3, Z3, Z6
-	VFMADD213PS  Z3, Z6, Z5
-	VADDPS       c3f800000<>+0(SB), Z5, Z3
-	VSCALEFPS    Z4, Z3, Z3
-	VADDPS       Z3, Z1, Z1
-	VMOVUPS      Z2, (AX)
-	VMOVUPS      Z3, 64(AX)
-	ADDQ         $0x00000080, AX
-	ADDQ         $0x00000080, CX
-	SUBQ         $0x00000020, DX
-	JMP          expSum_many
+	CMPQ              DX, $0x00000020
+	JL                expSum_one
+	VMOVUPS           (CX), Z2
+	VSUBPS            Z0, Z2, Z2
+	VBROADCASTSS      c42b20000<>+0(SB), Z3
+	VMINPS            Z2, Z3, Z2
+	VBROADCASTSS      cc2d10000<>+0(SB), Z3
+	VMAXPS            Z2, Z3, Z2
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z2, Z3
+	VRNDSCALEPS       $0x08, Z3, Z3
+	VMOVAPS           Z2, Z2
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z3, Z2
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z3, Z2
+	VBROADCASTSS      c3950c270<>+0(SB), Z4
+	VFMADD213PS.BCST  c3ab6a492<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3c088854<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3d2aaa72<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3e2aaaab<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z2, Z4
+	VMULPS            Z2, Z2, Z5
+	VFMADD213PS       Z2, Z5, Z4
+	VADDPS.BCST       c3f800000<>+0(SB), Z4, Z2
+	VSCALEFPS         Z3, Z2, Z2
+	VADDPS            Z2, Z1, Z1
+	VMOVUPS           64(CX), Z3
+	VSUBPS            Z0, Z3, Z3
+	VBROADCASTSS      c42b20000<>+0(SB), Z4
+	VMINPS            Z3, Z4, Z3
+	VBROADCASTSS      cc2d10000<>+0(SB), Z4
+	VMAXPS            Z3, Z4, Z3
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z3, Z4
+	VRNDSCALEPS       $0x08, Z4, Z4
+	VMOVAPS           Z3, Z3
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z4, Z3
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z4, Z3
+	VBROADCASTSS      c3950c270<>+0(SB), Z5
+	VFMADD213PS.BCST  c3ab6a492<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  c3c088854<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  c3d2aaa72<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  c3e2aaaab<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z3, Z5
+	VMULPS            Z3, Z3, Z6
+	VFMADD213PS       Z3, Z6, Z5
+	VADDPS.BCST       c3f800000<>+0(SB), Z5, Z3
+	VSCALEFPS         Z4, Z3, Z3
+	VADDPS            Z3, Z1, Z1
+	VMOVUPS           Z2, (AX)
+	VMOVUPS           Z3, 64(AX)
+	ADDQ              $0x00000080, AX
+	ADDQ              $0x00000080, CX
+	SUBQ              $0x00000020, DX
+	JMP               expSum_many
 
 expSum_one:
-	CMPQ         DX, $0x00000010
-	JL           expSum_tail
-	VMOVUPS      (CX), Z2
-	VSUBPS       Z0, Z2, Z2
-	VMOVUPS      c42b20000<>+0(SB), Z3
-	VMINPS       Z2, Z3, Z2
-	VMOVUPS      cc2d10000<>+0(SB), Z3
-	VMAXPS       Z2, Z3, Z2
-	VMULPS       c3fb8aa3b<>+0(SB), Z2, Z3
-	VRNDSCALEPS  $0x08, Z3, Z3
-	VMOVAPS      Z2, Z2
-	VFNMADD231PS c3f318000<>+0(SB), Z3, Z2
-	VFNMADD231PS cb95e8083<>+0(SB), Z3, Z2
-	VMOVUPS      c3950c270<>+0(SB), Z4
-	VFMADD213PS  c3ab6a492<>+0(SB), Z2, Z4
-	VFMADD213PS  c3c088854<>+0(SB), Z2, Z4
-	VFMADD213PS  c3d2aaa72<>+0(SB), Z2, Z4
-	VFMADD213PS  c3e2aaaab<>+0(SB), Z2, Z4
-	VFMADD213PS  c3f000000<>+0(SB), Z2, Z4
-	VMULPS       Z2, Z2, Z5
-	VFMADD213PS  Z2, Z5, Z4
-	VADDPS       c3f800000<>+0(SB), Z4, Z2
-	VSCALEFPS    Z3, Z2, Z2
-	VADDPS       Z2, Z1, Z1
-	VMOVUPS      Z2, (AX)
-	ADDQ         $0x00000040, AX
-	ADDQ         $0x00000040, CX
-	SUBQ         $0x00000010, DX
-	JMP          expSum_one
+	CMPQ              DX, $0x00000010
+	JL                expSum_tail
+	VMOVUPS           (CX), Z2
+	VSUBPS            Z0, Z2, Z2
+	VBROADCASTSS      c42b20000<>+0(SB), Z3
+	VMINPS            Z2, Z3, Z2
+	VBROADCASTSS      cc2d10000<>+0(SB), Z3
+	VMAXPS            Z2, Z3, Z2
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z2, Z3
+	VRNDSCALEPS       $0x08, Z3, Z3
+	VMOVAPS           Z2, Z2
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z3, Z2
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z3, Z2
+	VBROADCASTSS      c3950c270<>+0(SB), Z4
+	VFMADD213PS.BCST  c3ab6a492<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3c088854<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3d2aaa72<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3e2aaaab<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z2, Z4
+	VMULPS            Z2, Z2, Z5
+	VFMADD213PS       Z2, Z5, Z4
+	VADDPS.BCST       c3f800000<>+0(SB), Z4, Z2
+	VSCALEFPS         Z3, Z2, Z2
+	VADDPS            Z2, Z1, Z1
+	VMOVUPS           Z2, (AX)
+	ADDQ              $0x00000040, AX
+	ADDQ              $0x00000040, CX
+	SUBQ              $0x00000010, DX
+	JMP               expSum_one
 
 expSum_tail:
-	TESTQ        DX, DX
-	JE           expSum_done
-	MOVQ         $-1, BX
-	BZHIQ        DX, BX, BX
-	KMOVQ        BX, K1
-	VMOVUPS.Z    (CX), K1, Z2
-	VSUBPS       Z0, Z2, Z0
-	VMOVUPS      c42b20000<>+0(SB), Z2
-	VMINPS       Z0, Z2, Z0
-	VMOVUPS      cc2d10000<>+0(SB), Z2
-	VMAXPS       Z0, Z2, Z0
-	VMULPS       c3fb8aa3b<>+0(SB), Z0, Z2
-	VRNDSCALEPS  $0x08, Z2, Z2
-	VMOVAPS      Z0, Z0
-	VFNMADD231PS c3f318000<>+0(SB), Z2, Z0
-	VFNMADD231PS cb95e8083<>+0(SB), Z2, Z0
-	VMOVUPS      c3950c270<>+0(SB), Z3
-	VFMADD213PS  c3ab6a492<>+0(SB), Z0, Z3
-	VFMADD213PS  c3c088854<>+0(SB), Z0, Z3
-	VFMADD213PS  c3d2aaa72<>+0(SB), Z0, Z3
-	VFMADD213PS  c3e2aaaab<>+0(SB), Z0, Z3
-	VFMADD213PS  c3f000000<>+0(SB), Z0, Z3
-	VMULPS       Z0, Z0, Z4
-	VFMADD213PS  Z0, Z4, Z3
-	VADDPS       c3f800000<>+0(SB), Z3, Z0
-	VSCALEFPS    Z2, Z0, Z0
-	VMOVAPS.Z    Z0, K1, Z0
-	VADDPS       Z0, Z1, Z1
-	VMOVUPS      Z0, K1, (AX)
+	TESTQ             DX, DX
+	JE                expSum_done
+	MOVQ              $-1, BX
+	BZHIQ             DX, BX, BX
+	KMOVQ             BX, K1
+	VMOVUPS.Z         (CX), K1, Z2
+	VSUBPS            Z0, Z2, Z0
+	VBROADCASTSS      c42b20000<>+0(SB), Z2
+	VMINPS            Z0, Z2, Z0
+	VBROADCASTSS      cc2d10000<>+0(SB), Z2
+	VMAXPS            Z0, Z2, Z0
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z0, Z2
+	VRNDSCALEPS       $0x08, Z2, Z2
+	VMOVAPS           Z0, Z0
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z2, Z0
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z2, Z0
+	VBROADCASTSS      c3950c270<>+0(SB), Z3
+	VFMADD213PS.BCST  c3ab6a492<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  c3c088854<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  c3d2aaa72<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  c3e2aaaab<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z0, Z3
+	VMULPS            Z0, Z0, Z4
+	VFMADD213PS       Z0, Z4, Z3
+	VADDPS.BCST       c3f800000<>+0(SB), Z3, Z0
+	VSCALEFPS         Z2, Z0, Z0
+	VMOVAPS.Z         Z0, K1, Z0
+	VADDPS            Z0, Z1, Z1
+	VMOVUPS           Z0, K1, (AX)
 
 expSum_done:
 	VEXTRACTF32X8 $0x01, Z1, Y0
@@ -1472,10 +1472,10 @@ expSum_done:
 // func hideF32AVX512(x *float32, keep *uint8, n int)
 // Requires: AVX, AVX512F
 TEXT ·hideF32AVX512(SB), NOSPLIT, $0-24
-	MOVQ    x+0(FP), AX
-	MOVQ    keep+8(FP), CX
-	MOVQ    n+16(FP), DX
-	VMOVUPS cff800000<>+0(SB), Z0
+	MOVQ         x+0(FP), AX
+	MOVQ         keep+8(FP), CX
+	MOVQ         n+16(FP), DX
+	VBROADCASTSS cff800000<>+0(SB), Z0
 
 loop:
 	VMOVUPS   (AX), Z1

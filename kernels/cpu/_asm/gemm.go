@@ -33,14 +33,14 @@ func axpy() {
 func transpose8(r [8]vec) (out [8]vec) {
 	var t, u [8]vec
 	for i := range 4 {
-		t[2*i] = op3(VUNPCKLPS, r[2*i+1], r[2*i])   // a0 b0 a1 b1 | a4 b4 a5 b5
-		t[2*i+1] = op3(VUNPCKHPS, r[2*i+1], r[2*i]) // a2 b2 a3 b3 | a6 b6 a7 b7
+		t[2*i] = op3(VUNPCKLPS, nil, r[2*i+1], r[2*i])   // a0 b0 a1 b1 | a4 b4 a5 b5
+		t[2*i+1] = op3(VUNPCKHPS, nil, r[2*i+1], r[2*i]) // a2 b2 a3 b3 | a6 b6 a7 b7
 	}
 	for i := range 2 {
 		for j := range 2 {
 			lo, hi := t[4*i+j], t[4*i+2+j]
-			u[4*i+2*j] = op3(VUNPCKLPD, hi, lo)
-			u[4*i+2*j+1] = op3(VUNPCKHPD, hi, lo)
+			u[4*i+2*j] = op3(VUNPCKLPD, nil, hi, lo)
+			u[4*i+2*j+1] = op3(VUNPCKHPD, nil, hi, lo)
 		}
 	}
 	for i := range 4 {

@@ -244,9 +244,14 @@ func (k *slideKernel) store(args Register) {
 	k.to(args, dst)
 	left := GP64()
 	MOVQ(U32(uint32(k.columns)), left)
+	c := loadExpNeg()
 	Label(k.name + "_silu")
+	var x []vec
 	for j := range k.v {
-		put(silu(load(Mem{Base: dst, Disp: 64 * j})), Mem{Base: dst, Disp: 64 * j})
+		x = append(x, load(Mem{Base: dst, Disp: 64 * j}))
+	}
+	for j, d := range c.onePlus(x...) {
+		put(div(x[j], d), Mem{Base: dst, Disp: 64 * j})
 	}
 	ADDQ(step, dst)
 	DECQ(left)
@@ -255,9 +260,9 @@ func (k *slideKernel) store(args Register) {
 	Label(k.name + "_hardswish")
 	tmp := zmm(k.columns * k.v)
 	three, six, sixth := zmm(k.columns*k.v+1), zmm(k.columns*k.v+2), zmm(k.columns*k.v+3)
-	VMOVUPS(num(3), three)
-	VMOVUPS(num(6), six)
-	VMOVUPS(num(1.0/6), sixth)
+	VBROADCASTSS(num(3), three)
+	VBROADCASTSS(num(6), six)
+	VBROADCASTSS(num(1.0/6), sixth)
 	zero := zmm(k.columns*k.v + 4)
 	VPXORQ(zero, zero, zero)
 	each(func(i, j int, m Mem) {

@@ -108,27 +108,46 @@ func copyOf(x vec) vec {
 	return y
 }
 
+// with writes an instruction whose first operand may be a constant in memory. With AVX-512 the instruction spreads its first number, as
+// reading all of it would cross a line of the cache: the linker aligns to 32 bytes.
+func with(f, spread func(ops ...Op), ops ...Op) {
+	if wide && constant(ops[0]) {
+		f = spread
+	}
+	f(ops...)
+}
+
+// constant tells whether an operand is memory that bits made.
+func constant(x Op) bool {
+	m, ok := x.(Mem)
+	return ok && m.Symbol.Name != ""
+}
+
 // op3 makes a new register of a three-operand instruction, in Go's operand order.
-func op3(f func(ops ...Op), b Op, a vec) vec {
+func op3(f, spread func(ops ...Op), b Op, a vec) vec {
 	y := VEC()
-	f(b, a, y)
+	with(f, spread, b, a, y)
 	return y
 }
 
-func add(a vec, b Op) vec { return op3(VADDPS, b, a) }
-func sub(a vec, b Op) vec { return op3(VSUBPS, b, a) }
-func mul(a vec, b Op) vec { return op3(VMULPS, b, a) }
-func div(a vec, b Op) vec { return op3(VDIVPS, b, a) }
-func and(a vec, b Op) vec { return op3(VANDPS, b, a) }
-func or(a vec, b Op) vec  { return op3(VORPS, b, a) }
-func xor(a vec, b Op) vec { return op3(VXORPS, b, a) }
+func add(a vec, b Op) vec { return op3(VADDPS, VADDPS_BCST, b, a) }
+func sub(a vec, b Op) vec { return op3(VSUBPS, VSUBPS_BCST, b, a) }
+func mul(a vec, b Op) vec { return op3(VMULPS, VMULPS_BCST, b, a) }
+func div(a vec, b Op) vec { return op3(VDIVPS, VDIVPS_BCST, b, a) }
+func and(a vec, b Op) vec { return op3(VANDPS, VANDPS_BCST, b, a) }
+func or(a vec, b Op) vec  { return op3(VORPS, VORPS_BCST, b, a) }
+func xor(a vec, b Op) vec { return op3(VXORPS, VXORPS_BCST, b, a) }
 
 // maxOf and minOf give b where one of the two is NaN.
-func maxOf(a vec, b Op) vec { return op3(VMAXPS, b, a) }
-func minOf(a vec, b Op) vec { return op3(VMINPS, b, a) }
+func maxOf(a vec, b Op) vec { return op3(VMAXPS, VMAXPS_BCST, b, a) }
+func minOf(a vec, b Op) vec { return op3(VMINPS, VMINPS_BCST, b, a) }
 
 func load(m Op) vec {
 	y := VEC()
+	if wide && constant(m) {
+		VBROADCASTSS(m, y)
+		return y
+	}
 	VMOVUPS(m, y)
 	return y
 }
@@ -168,7 +187,11 @@ func rounded(mode uint64, x vec) vec {
 func cmp(a vec, predicate uint8, b Op) Register {
 	if wide {
 		k := K()
-		VCMPPS(Imm(uint64(predicate)), b, a, k)
+		if constant(b) {
+			VCMPPS_BCST(Imm(uint64(predicate)), b, a, k)
+		} else {
+			VCMPPS(Imm(uint64(predicate)), b, a, k)
+		}
 		return k
 	}
 	y := YMM()
@@ -211,7 +234,7 @@ func keep(mask Op, x vec) vec {
 func poly(x vec, c ...float64) vec {
 	y := load(num(c[len(c)-1]))
 	for i := len(c) - 2; i >= 0; i-- {
-		VFMADD213PS(num(c[i]), x, y)
+		with(VFMADD213PS, VFMADD213PS_BCST, num(c[i]), x, y)
 	}
 	return y
 }
@@ -224,6 +247,8 @@ type pass struct {
 	n      Register
 	unroll int
 	body   func(in []vec, mask Op, lane int) vec // lane tells the vectors of one round apart; mask, for choose and keep, is nil but for the tail
+	// together, instead of body, computes all vectors of a round; it is for one slice.
+	together func(in []vec) []vec
 }
 
 func (p *pass) emit() {
@@ -233,12 +258,20 @@ func (p *pass) emit() {
 		CMPQ(p.n, U32(uint32(width()*vectors)))
 		JL(LabelRef(p.name + "_" + map[bool]string{true: "one", false: "tail"}[vectors > 1]))
 		results := make([]vec, vectors)
+		var first []vec
 		for v := range vectors {
 			in := make([]vec, len(p.in))
 			for i, r := range p.in {
 				in[i] = load(Mem{Base: r, Disp: bytes * v})
 			}
+			if p.together != nil {
+				first = append(first, in[0])
+				continue
+			}
 			results[v] = p.body(in, nil, v)
+		}
+		if p.together != nil {
+			results = p.together(first)
 		}
 		if p.out != nil {
 			for v, y := range results {
@@ -264,7 +297,12 @@ func (p *pass) emit() {
 	for i, r := range p.in {
 		in[i] = loadMasked(Mem{Base: r}, mask)
 	}
-	y := p.body(in, mask, 0)
+	var y vec
+	if p.together != nil {
+		y = p.together(in)[0]
+	} else {
+		y = p.body(in, mask, 0)
+	}
 	if p.out != nil {
 		storeMasked(y, mask, Mem{Base: p.out})
 	}
@@ -286,7 +324,7 @@ func broadcast(name string) vec {
 // intAnd is dst = a & b.
 func intAnd(b Op, a, dst vec) {
 	if wide {
-		VPANDD(b, a, dst)
+		with(VPANDD, VPANDD_BCST, b, a, dst)
 	} else {
 		VPAND(b, a, dst)
 	}
