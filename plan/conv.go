@@ -135,6 +135,10 @@ func (g *graph) packWeights() {
 		case convOp:
 			c := in.Args.V[2].(*conv)
 			jobs = append(jobs, func(scratch *[]float32) { c.pack(g.opts.Cache, scratch) })
+		case pairOp:
+			c := in.Args.V[1].(*pair)
+			jobs = append(jobs, func(scratch *[]float32) { c.first.pack(g.opts.Cache, scratch) },
+				func(scratch *[]float32) { c.second.pack(g.opts.Cache, scratch) })
 		case linearOp:
 			l := in.Args.V[2].(*linear)
 			jobs = append(jobs, func(scratch *[]float32) { l.pack(g.opts.Cache, scratch) })

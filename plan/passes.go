@@ -54,6 +54,8 @@ func init() {
 			After: map[string]string{"batch-norm": "a norm is linear, so it has to come before an activation"}},
 		{Name: "pointwise", Doc: "element-by-element instructions become programs that run block by block in the cache", run: (*graph).fusePointwise,
 			After: map[string]string{"epilogue": "what a product can do at its end costs no pass over memory"}},
+		{Name: "conv-pair", Doc: "a convolution of single positions and a depthwise one after it run together, a band of rows at a time", run: (*graph).pairConvolutions,
+			After: map[string]string{"epilogue": "a residual or an activation may belong between the two"}},
 		{Name: "pack", Doc: "constant weights are put in the order in which kernels read them", run: (*graph).packWeights,
 			After: map[string]string{"epilogue": "factors of columns are multiplied into the weights"}, required: true},
 	}

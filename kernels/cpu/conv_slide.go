@@ -57,21 +57,21 @@ type slideConv struct {
 	tiles  []slideTile
 	ep     *Epilogue
 	rest   rest
+	shift  int // of x: elements before those of the first row that is there
+}
+
+// slides tells whether there are kernels that slide along rows for a convolution.
+func (c *Conv) slides() bool {
+	return c.depthwise() && c.Groups == c.In && c.Kernel[0] == 1 && c.Stride[0] == 1 && c.Pad[0] == 0 && c.Size[0] == c.OutSize[0] &&
+		c.Dilation == [3]int{1, 1, 1} && slideSetOf(c.Kernel[2], c.Stride[2]) != nil && slideTiles(c) != nil
 }
 
 // newSlide prepares a depthwise convolution for the kernels that slide along rows; nil if there are none for its filters.
 func newSlide(c *Conv, pw *PackedConv, x, out []float32, ep *Epilogue) *slideConv {
-	if c.In != c.Groups || c.Kernel[0] != 1 || c.Stride[0] != 1 || c.Pad[0] != 0 || c.Size[0] != c.OutSize[0] || c.Dilation != [3]int{1, 1, 1} {
+	if !c.slides() {
 		return nil
 	}
-	set := slideSetOf(c.Kernel[2], c.Stride[2])
-	if set == nil {
-		return nil
-	}
-	w := &slideConv{c: c, x: x, out: out, w: pw.depthwise, set: set, ep: ep}
-	if w.tiles = slideTiles(c); w.tiles == nil {
-		return nil
-	}
+	w := &slideConv{c: c, x: x, out: out, w: pw.depthwise, set: slideSetOf(c.Kernel[2], c.Stride[2]), tiles: slideTiles(c), ep: ep}
 	s := &w.slide
 	s.bias, s.lo, s.hi, w.rest = ep.biasAndClamp(pw.zeros)
 	if w.rest == restAct {
@@ -201,7 +201,7 @@ func (w *slideConv) part(r0, r1, c0, c1 int) {
 func (w *slideConv) column(s *slide, t *slideTile, image, y, n, channel int) {
 	c := w.c
 	first := y*c.Stride[1] - c.Pad[1]
-	at := image*c.Size[1]*s.row + first*s.row + (t.first*c.Stride[2]-c.Pad[2])*c.In
+	at := w.shift + (image*c.Size[1]+first)*s.row + (t.first*c.Stride[2]-c.Pad[2])*c.In
 	to := (image*c.OutSize[1]+y)*s.outRow + t.first*c.Out
 	s.masks = t.masks
 	for left := min(slideLanes, c.Out-channel); left > 0; {
