@@ -49,6 +49,7 @@ var creationOps = []Op{
 	},
 	{
 		Schema: "empty_like(Tensor self, " + likeArgs,
+		Tags:   SizesOnly,
 		Shape: func(a *Args) []Meta {
 			m := likeMeta(a, 1)
 			m.Zero = true
@@ -58,6 +59,7 @@ var creationOps = []Op{
 	},
 	{
 		Schema: "new_empty(Tensor self, SymInt[] size, " + factoryArgs,
+		Tags:   SizesOnly,
 		Shape: func(a *Args) []Meta {
 			m := fresh(a, 1, 2, a.Tensor(0).DType)
 			m.Zero = true
@@ -67,6 +69,7 @@ var creationOps = []Op{
 	},
 	{
 		Schema: "new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, " + factoryArgs,
+		Tags:   SizesOnly,
 		Shape: func(a *Args) []Meta {
 			m := fresh(a, 1, 3, a.Tensor(0).DType)
 			m.Strides, m.Zero = checkedStrides(m.Sizes, a.Ints(2)), true
@@ -89,12 +92,13 @@ var creationOps = []Op{
 	},
 	{
 		Schema: "new_full(Tensor self, SymInt[] size, Scalar fill_value, " + factoryArgs,
+		Tags:   SizesOnly,
 		Shape:  func(a *Args) []Meta { return []Meta{fresh(a, 1, 3, a.Tensor(0).DType)} },
 		CPU:    func(k *Kernel) { fillAll(k.Pool, k.Out[0], k.Scalar(2)) },
 	},
 	{
 		Schema: "full_like(Tensor self, Scalar fill_value, " + likeArgs,
-		Tags:   Core,
+		Tags:   Core | SizesOnly,
 		Shape:  func(a *Args) []Meta { return []Meta{likeMeta(a, 2)} },
 		CPU:    func(k *Kernel) { fillAll(k.Pool, k.Out[0], k.Scalar(1)) },
 	},
@@ -248,6 +252,7 @@ func likeDense(x *Value) Meta { return LikeMeta(x, x.DType, PreserveFormat) }
 func constOp(schema string, size int, v int64) Op {
 	return Op{
 		Schema: schema,
+		Tags:   SizesOnly,
 		Shape: func(a *Args) []Meta {
 			def := tensor.Float32
 			if size == 1 {
@@ -262,6 +267,7 @@ func constOp(schema string, size int, v int64) Op {
 func constLikeOp(schema string, v int64) Op {
 	return Op{
 		Schema: schema,
+		Tags:   SizesOnly,
 		Shape:  func(a *Args) []Meta { return []Meta{likeMeta(a, 1)} },
 		CPU:    func(k *Kernel) { fillAll(k.Pool, k.Out[0], IntS(v)) },
 	}

@@ -29,6 +29,8 @@ const (
 	Random
 	// Dequantize: the operator spells out numbers of fewer bits, which a planner may let kernels read as they are.
 	Dequantize
+	// SizesOnly: the result depends on the sizes, strides and dtypes of tensors among the arguments, not on their elements.
+	SizesOnly
 	// Effect: the operator must run though nobody uses a result (assertions).
 	Effect
 )

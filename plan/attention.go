@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/pt2go/pt2/aten"
+	"github.com/pt2go/pt2/kernels/cpu"
 	"github.com/pt2go/pt2/symbolic"
 	"github.com/pt2go/pt2/tensor"
 )
@@ -99,8 +100,8 @@ type scores struct {
 // scoresOf follows x [B, H, L, S] back to the product; every step must have no other user.
 func (g *graph) scoresOf(x *aten.Value) (s scores, ok bool) {
 	s.scale = 1
-	whole := x
-	for range 4 {
+	sizes := x.Sizes
+	for range 6 {
 		i, out := g.producer(x)
 		if i < 0 || g.onlyUse(out) < 0 || !x.IsContiguous() || !out.IsContiguous() {
 			return s, false
@@ -108,6 +109,10 @@ func (g *graph) scoresOf(x *aten.Value) (s scores, ok bool) {
 		if g.instrs[i].Op.Name() == "aten.bmm.default" {
 			s.product, s.at = g.instrs[i], i
 			return s, true
+		}
+		if in := g.instrs[i]; in.Op.Name() == "aten.reshape.default" && in.Args.Tensor(0).IsContiguous() {
+			x = in.Args.Tensor(0)
+			continue
 		}
 		b := g.instrs[i].Op.Body(g.instrs[i].Args)
 		switch {
@@ -119,21 +124,59 @@ func (g *graph) scoresOf(x *aten.Value) (s scores, ok bool) {
 		case b.Kind == "div_c":
 			s.scale /= float64(b.C)
 			x = b.Ins[0]
-		case b.Kind == "add" && s.mask == nil && s.scale == 1:
+		case b.Kind == "add" && s.scale == 1:
 			// The summand that has all the scores' elements is the product's; the other one is the mask.
 			k := 0
-			if !aligned(b.Ins[0], whole) || g.isMask(b.Ins[0], whole) && aligned(b.Ins[1], whole) {
+			if !aligned(b.Ins[0], out) || g.isMask(b.Ins[0], out) && aligned(b.Ins[1], out) {
 				k = 1
 			}
-			if !aligned(b.Ins[k], whole) || !g.isMask(b.Ins[1-k], whole) {
+			if !aligned(b.Ins[k], out) || !g.isMask(b.Ins[1-k], out) || !s.addMask(b.Ins[1-k], out, sizes) {
 				return s, false
 			}
-			x, s.mask = b.Ins[k], b.Ins[1-k]
+			x = b.Ins[k]
 		default:
 			return s, false
 		}
 	}
 	return s, false
+}
+
+// maxMask bounds the elements of a constant mask that is made of others.
+const maxMask = 1 << 20
+
+// addMask takes m, which was added to scores that looked like out, for scores of the given sizes [B, H, L, S]; false if that cannot be.
+func (s *scores) addMask(m, out *aten.Value, sizes []symbolic.Int) bool {
+	for m.Dim() > len(sizes) && out.Dim() == m.Dim() && out.Sizes[0].Int64() == 1 {
+		c := *m // out has a leading dimension more
+		c.Sizes, c.Strides = m.Sizes[1:], m.Strides[1:]
+		m = viewOf(&c)
+		o := *out
+		o.Sizes, o.Strides = out.Sizes[1:], out.Strides[1:]
+		out = &o
+	}
+	same := aten.SameSizes(out.Sizes, sizes)
+	if s.mask == nil && same {
+		s.mask = m
+		return true
+	}
+	if m.T == nil || s.mask != nil && s.mask.T == nil || out.Numel().Int64() > maxMask {
+		return false
+	}
+	// Constants: written out and added.
+	sum := tensor.New(tensor.Float32, aten.Int64s(out.Sizes)...)
+	aten.Copy(nil, sum, m.T)
+	sum = sum.WithView(aten.Int64s(sizes), aten.Int64s(aten.ContiguousStrides(sizes)), 0)
+	if s.mask != nil {
+		other := tensor.New(tensor.Float32, sum.Sizes()...)
+		aten.Copy(nil, other, s.mask.T)
+		d := tensor.Data[float32](sum)
+		cpu.AddF32(d, d, tensor.Data[float32](other))
+		if !allFinite(sum) {
+			return false
+		}
+	}
+	s.mask = aten.FromTensor(sum)
+	return true
 }
 
 // isMask reports that v can be added to the scores by the fused operator, which gives zeros where softmax gives NaN: in rows of nothing

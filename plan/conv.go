@@ -80,9 +80,84 @@ func (g *graph) lowerConvolutions() {
 		if bias != nil {
 			c.bias = floats(bias)
 		}
+		padding := -1
+		if !c.transposed {
+			x, padding = g.unpadded(&c.Conv, x, i)
+			c.dropTaps()
+		}
 		in = &Instr{Op: convOp, Args: &aten.Args{Op: convOp, V: []any{g.lastC(x, i, copies), nil, c}}, Outs: in.Outs}
 		g.set(i, in)
+		if padding >= 0 && len(g.instrs[padding].Outs) == 1 {
+			if b := bufferOf(g.instrs[padding].Outs[0]); len(b.readers) == 0 && !b.given {
+				g.remove(padding)
+			}
+		}
 	}
+}
+
+// unpadded looks through an instruction that pads x with zeros: a convolution that pads by itself needs no copy, and may pad before and
+// behind its input by different numbers. It gives what is padded and the place of the instruction, or x and -1.
+func (g *graph) unpadded(c *cpu.Conv, x *aten.Value, i int) (*aten.Value, int) {
+	at, out := g.producer(x)
+	if at < 0 || !aligned(x, out) || g.instrs[at].Op.Name() != "aten.constant_pad_nd.default" {
+		return x, -1
+	}
+	a := g.instrs[at].Args
+	src, pad := a.Tensor(0), a.I64s(1)
+	n := x.Dim() - 2
+	if a.Scalar(2).Kind == aten.ComplexScalar || a.Scalar(2).Float64() != 0 || len(pad) > 2*n || src.T != nil || src.DType != tensor.Float32 || !g.stable(src, at, i) {
+		return x, -1
+	}
+	for _, p := range pad {
+		if p < 0 {
+			return x, -1
+		}
+	}
+	for d := range n { // from the last dimension on
+		if 2*d < len(pad) {
+			c.Pad[2-d] += int(pad[2*d])
+			c.Size[2-d] = int(src.Sizes[x.Dim()-1-d].Int64())
+		}
+	}
+	return src, at
+}
+
+// dropTaps leaves out the taps of the kernel, at its ends, that meet nothing but padding, as those of strongly dilated convolutions of
+// small images do.
+func (c *conv) dropTaps() {
+	t := c.weight.T
+	sizes, offset := append([]int64(nil), t.Sizes()...), t.Offset()
+	for d := range 3 {
+		w := d - 3 + t.Dim() // the weight's dimension
+		if w < 2 {
+			continue
+		}
+		step := c.Dilation[d]
+		first, last := 0, c.Kernel[d]-1
+		for first < last && first*step-c.Pad[d]+(c.OutSize[d]-1)*c.Stride[d] < 0 && (first+1)*step <= c.Pad[d] {
+			first++
+		}
+		for last > first && last*step-c.Pad[d] >= c.Size[d] {
+			last--
+		}
+		c.Kernel[d], c.Pad[d] = last-first+1, c.Pad[d]-first*step
+		if c.Kernel[d] == 1 {
+			c.Dilation[d] = 1
+		}
+		sizes[w] = int64(c.Kernel[d])
+		offset += int64(first) * t.Strides()[w]
+	}
+	if offset != t.Offset() || volumeOf(sizes) != t.Numel() {
+		c.weight = aten.FromTensor(t.WithView(sizes, t.Strides(), offset))
+	}
+}
+
+func volumeOf(sizes []int64) int64 {
+	n := int64(1)
+	for _, s := range sizes {
+		n *= s
+	}
+	return n
 }
 
 // lastIsC reports that v lies in memory as [N, ..., C] without gaps.

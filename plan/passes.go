@@ -31,6 +31,8 @@ func init() {
 		{Name: "quantized", Doc: "convolutions and products between dequantized numbers and a quantization compute on the integers", run: (*graph).lowerQuantized},
 		{Name: "fold", Doc: "computes what is left of constants that were held back, dequantized weights", run: (*graph).foldLate, required: true,
 			After: map[string]string{"quantized": "it wants the integers"}},
+		{Name: "common", Doc: "what several instructions compute alike is computed once", run: (*graph).shareCommon,
+			After: map[string]string{"fold": "constants are told apart by their memory"}},
 		{Name: "activations", Doc: "formulas of silu, hardswish, gelu and the like become one operator", run: (*graph).recognizeActivations},
 		{Name: "rms-norm", Doc: "x * rsqrt(mean(x^2) + eps) becomes one operator", run: (*graph).recognizeRMSNorm},
 		{Name: "attention", Doc: "softmax(Q K^T * scale + mask) V written out becomes one operator", run: (*graph).recognizeAttention},

@@ -269,6 +269,24 @@ func TestConvolutions(t *testing.T) {
 		{"norm before activation and convolution", [][]int64{{1, 5, 6, 6}}, func(b *builder, in values) values {
 			return values{b.conv(b.Call("relu", b.batchNorm(in[0])), b.weight(4, 5, 3, 3), nil, 1, 1, 1)}
 		}, []string{"mul_add(x0, x1, x2), relu(t0)"}, nil, 1e-4},
+		{"padded before", [][]int64{{2, 5, 17}, {1, 3, 9, 8}}, func(b *builder, in values) values {
+			causal := b.conv(b.Call("constant_pad_nd", in[0], []int{4, 0}), b.weight(6, 5, 5), b.weight(6), 1, 0, 1)
+			same := b.Call("constant_pad_nd", in[1], []int{0, 1, 1, 2})
+			x := b.conv(same, b.weight(4, 3, 3, 3), nil, 2, 0, 1)
+			y := b.conv(same, b.weight(4, 3, 3, 3), nil, 2, 1, 1)
+			ones := b.conv(b.Call("constant_pad_nd", in[1], []int{1, 1}, 1.0), b.weight(4, 3, 1, 1), nil, 1, 0, 1)
+			cut := b.conv(b.Call("constant_pad_nd", in[1], []int{-1, 2}), b.weight(4, 3, 3, 3), nil, 1, 0, 1)
+			kept := b.Call("constant_pad_nd", in[1], []int{1, 1, 1, 1})
+			return values{causal, x, y, ones, cut, kept, b.conv(kept, b.weight(6, 1, 3, 3), nil, 1, 0, 3)}
+		}, []string{"3x3 3->4 /2x2", "1x5 5->6 bias"}, nil, 1e-5},
+		{"taps that see nothing but padding", [][]int64{{1, 3, 6, 7}, {2, 3, 4}}, func(b *builder, in values) values {
+			at := func(x, w *aten.Value, stride, pad, dilation []int) *aten.Value {
+				return b.Call("convolution", x, w, nil, stride, pad, dilation, false, []int{0}, 1)
+			}
+			return values{at(in[0], b.weight(4, 3, 3, 3), []int{1, 1}, []int{7, 8}, []int{7, 8}), at(in[0], b.weight(4, 3, 3, 3), []int{1, 1}, []int{6, 3}, []int{6, 3}),
+				at(in[0], b.weight(4, 3, 5, 3), []int{2, 3}, []int{12, 9}, []int{3, 9}), at(in[0], b.weight(4, 3, 2, 2), []int{4, 4}, []int{9, 9}, []int{8, 11}),
+				at(in[1], b.weight(5, 3, 3), []int{1}, []int{16}, []int{8}), at(in[1], b.weight(5, 3, 3), []int{5}, []int{7}, []int{6})}
+		}, []string{"conv=1x1 3->4"}, nil, 1e-5},
 		{"layer scale", [][]int64{{1, 4, 5, 5}}, func(b *builder, in values) values {
 			y := b.conv(in[0], b.weight(4, 4, 1, 1), b.weight(4), 1, 0, 1)
 			return values{b.Call("add.Tensor", b.Call("mul.Tensor", y, b.weight(4, 1, 1)), in[0])}
@@ -537,6 +555,20 @@ func TestAttentionWrittenOut(t *testing.T) {
 			m := b.Call("where.self", b.Call("gt.Scalar", in[1], 0), aten.WrapScalar(aten.FloatS(0)), aten.WrapScalar(aten.FloatS(-1e30)))
 			return values{attention(b, in[0], m)}
 		}, []string{"flash_attention"}, []string{"bmm", "softmax"}, 1e-4},
+		{"windows with two masks", [][]int64{{8, 9, 12}}, func(b *builder, in values) values {
+			qkv := b.Call("permute", b.Call("reshape", b.Call("linear", in[0], b.weight(36, 12), b.weight(36)), []int{8, 9, 3, 3, 4}), []int{2, 0, 3, 1, 4})
+			part := func(i int) *aten.Value { return b.Call("select.int", qkv, 0, i) }
+			s := b.Call("matmul", b.Call("mul.Scalar", part(0), 0.5), b.Call("transpose.int", part(1), -2, -1))
+			s = b.Call("add.Tensor", s, b.weight(1, 3, 9, 9))
+			m := b.Call("new_zeros", in[0], []int{6, 6})
+			b.Call("fill_.Scalar", b.Call("slice.Tensor", m, 0, 0, 2), 1)
+			m = b.Call("reshape", b.Call("permute", b.Call("view", m, []int{2, 3, 2, 3}), []int{0, 2, 1, 3}), []int{4, 9})
+			m = b.Call("sub.Tensor", b.Call("unsqueeze", m, 1), b.Call("unsqueeze", m, 2))
+			m = b.Call("masked_fill.Scalar", m, b.Call("ne.Scalar", m, 0), -100)
+			s = b.Call("add.Tensor", b.Call("view", s, []int{2, 4, 3, 9, 9}), b.Call("unsqueeze", b.Call("unsqueeze", m, 1), 0))
+			y := b.Call("matmul", b.Call("softmax.int", b.Call("view", s, []int{8, 3, 9, 9}), -1), part(2))
+			return values{b.Call("reshape", b.Call("transpose.int", y, 1, 2), []int{8, 9, 12})}
+		}, []string{"flash_attention", "scale=0.5"}, []string{"bmm", "softmax", "masked_fill", "pointwise"}, 1e-5},
 		{"mask that may be infinite", [][]int64{{2, 9, 12}, {2, 1, 1, 9}}, func(b *builder, in values) values {
 			return values{attention(b, in[0], in[1])}
 		}, []string{"aten.bmm", "softmax"}, nil, 1e-4},
@@ -546,6 +578,53 @@ func TestAttentionWrittenOut(t *testing.T) {
 			q, k, v := b.Call("select.int", qkv, 0, 0), b.Call("select.int", qkv, 0, 1), b.Call("select.int", qkv, 0, 2)
 			return values{b.Call("scaled_dot_product_attention", q, k, v, nil, 0.0, true)}
 		}, []string{"flash_attention"}, []string{"contiguous"}, 1e-5},
+	})
+}
+
+// What is written into fresh memory from constants is known when the plan is made; what comes from the input is not.
+func TestConstantWrites(t *testing.T) {
+	runCases(t, []testCase{
+		{"constants", [][]int64{{4, 5}}, func(b *builder, in values) values {
+			m := b.Call("zeros_like", in[0])
+			b.Call("fill_.Scalar", b.Call("select.int", m, 0, 1), 3)
+			b.Call("add_.Scalar", m, 1)
+			return values{b.Call("add.Tensor", in[0], m)}
+		}, []string{"const float32[4 5]"}, []string{"fill_", "zeros"}, 0},
+		{"input after a read", [][]int64{{4, 5}, {5}}, func(b *builder, in values) values {
+			m := b.Call("ones", []int{4, 5})
+			b.Call("fill_.Scalar", b.Call("select.int", m, 0, 0), 2)
+			x := b.Call("mul.Tensor", in[0], m)
+			b.Call("copy_", b.Call("select.int", m, 0, 2), in[1])
+			b.Call("fill_.Scalar", b.Call("select.int", m, 0, 3), 7)
+			other := b.Call("new_full", in[0], []int{5}, 4)
+			b.Call("add_.Scalar", other, 1)
+			return values{x, b.Call("mul.Tensor", x, m), b.Call("add.Tensor", in[1], other)}
+		}, []string{"const float32[5]"}, nil, 0},
+		{"a constant read, then written", [][]int64{{4, 5}}, func(b *builder, in values) values {
+			m := b.Call("zeros", []int{4, 5})
+			x := b.Call("add.Tensor", in[0], m)
+			b.Call("fill_.Scalar", b.Call("select.int", m, 0, 3), 7)
+			return values{x, b.Call("add.Tensor", in[0], m)}
+		}, nil, nil, 0},
+	})
+}
+
+func TestCommon(t *testing.T) {
+	runCases(t, []testCase{
+		{"masks", [][]int64{{4, 5}, {5}}, func(b *builder, in values) values {
+			masked := func(x *aten.Value) *aten.Value {
+				m := b.Call("unsqueeze", b.Call("gt.Scalar", in[1], 0.5), 0)
+				return b.Call("where.self", m, x, aten.WrapScalar(aten.FloatS(-1)))
+			}
+			return values{masked(in[0]), b.Call("relu", masked(b.Call("exp", in[0]))), b.Call("gt.Scalar", in[1], 0.25)}
+		}, nil, nil, 0},
+		{"written between", [][]int64{{4, 5}}, func(b *builder, in values) values {
+			x := b.Call("mul.Scalar", in[0], 2)
+			y := b.Call("cat", values{x, x}, 0)
+			b.Call("add_.Scalar", b.Call("select.int", x, 0, 1), 1)
+			z := b.Call("cat", values{x, x}, 0)
+			return values{b.Call("add.Tensor", y, z)}
+		}, []string{"aten.cat"}, nil, 0},
 	})
 }
 

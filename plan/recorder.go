@@ -16,15 +16,20 @@ type Unplannable struct{ Why string }
 // Error says why.
 func (u *Unplannable) Error() string { return "plan: " + u.Why }
 
-// The panic values of a recording that has to be made again in another mode: foldedWrite without folding, because it would write
-// into a folded constant; needStrides with the strides that PyTorch gives, because something looks at them.
+// The panic values of a recording that has to be made again in another mode: foldedWrite without folding instruction number run (or any,
+// if that is negative), because it would write into the constant; needStrides with the strides that PyTorch gives, because something looks at them.
 type (
-	foldedWrite struct{}
+	foldedWrite struct{ run int }
 	needStrides struct{ why string }
 )
 
-// maxFolded bounds the bytes of constants that one plan computes ahead.
-const maxFolded = 256 << 20
+// Bounds of folding: the bytes of constants that one plan computes ahead, and of one constant that is only made of sizes, as zeros are;
+// and how many instructions are tried not to be folded before none is.
+const (
+	maxFolded  = 256 << 20
+	maxOfSizes = 1 << 20
+	maxKept    = 16
+)
 
 // handle is the memory of a value and of its views while recording. When an instruction writes all of it anew, the handle goes
 // over to a new buffer: instructions that are recorded later, through whatever view, read that one. So what a program does in
@@ -57,9 +62,15 @@ type Recorder struct {
 	// Exact keeps PyTorch's strides for every value. Without it the recorder chooses layouts, see [Recorder.layout].
 	Exact   bool
 	relaxed bool // a layout differs from PyTorch's
-	instrs  []*Instr
-	buffers []*Buffer
-	folded  int64
+	// kept numbers the instructions that are not folded because their results are written later; runs counts instructions.
+	kept []int
+	runs int
+	// made has the memory of folded constants that no instruction reads yet, with the number of the instruction that was folded: what is
+	// written there from constants alone can be written at once. read has the memory that instructions do read.
+	made, read map[*tensor.Storage]int
+	instrs     []*Instr
+	buffers    []*Buffer
+	folded     int64
 }
 
 func (r *Recorder) buffer(kind Kind, index int, bytes int64) *Buffer {
@@ -113,6 +124,10 @@ func (r *Recorder) Run(op *aten.Op, a *aten.Args, outs []*aten.Value) {
 		panic(&Unplannable{op.Name() + " draws random numbers"})
 	}
 	in := &Instr{Op: op, Args: a, Outs: slices.Clone(outs)} // the caller may reuse its slice
+	r.runs++
+	if r.writeConstants(in) {
+		return
+	}
 	fresh := true
 	bytes := int64(0)
 	for _, o := range outs {
@@ -121,7 +136,7 @@ func (r *Recorder) Run(op *aten.Op, a *aten.Args, outs []*aten.Value) {
 		}
 		h := handleOf(o)
 		if h == nil {
-			panic(foldedWrite{})
+			panic(foldedWrite{r.foldedAt(o)})
 		}
 		in.zero = in.zero || o.Zero
 		fresh = fresh && h.cur.Kind == Temp && !h.cur.written
@@ -129,7 +144,11 @@ func (r *Recorder) Run(op *aten.Op, a *aten.Args, outs []*aten.Value) {
 	}
 	// Dequantized weights are for [graph.foldLate]. Control flow may depend on few numbers, so those are computed at once.
 	late := op.Tags&aten.Dequantize != 0 && !r.Exact && bytes >= 256
-	if fresh && !r.NoFold && !late && r.folded+bytes < maxFolded && constant(a) {
+	ofSizes := op.Tags&aten.SizesOnly != 0 && bytes <= maxOfSizes
+	if fresh && !r.NoFold && !late && r.folded+bytes < maxFolded && (ofSizes || constant(a)) && !slices.Contains(r.kept, r.runs) {
+		if ofSizes {
+			in.Args = withoutElements(a)
+		}
 		r.fold(in)
 		r.folded += bytes
 		return
@@ -147,6 +166,7 @@ func (r *Recorder) record(in *Instr) {
 		in.Op, in.Args = copyOp, &aten.Args{Op: copyOp, V: []any{in.Args.V[1]}}
 	}
 	args := freezeArgs(in.Args)
+	eachValue(args, r.reads)
 	functional := in.Op == copyOp || (in.Op.Tags&aten.Pointwise != 0 && !in.Op.Mutates())
 	for _, o := range in.Outs {
 		if o == nil {
@@ -214,11 +234,65 @@ func constant(a *aten.Args) bool {
 	return ok
 }
 
+// withoutElements replaces the tensors among the arguments of an operator that does not read them.
+func withoutElements(a *aten.Args) *aten.Args {
+	c := &aten.Args{Op: a.Op, V: slices.Clone(a.V)}
+	for i, x := range c.V {
+		if v, ok := x.(*aten.Value); ok && v != nil && v.T == nil {
+			c.V[i] = aten.FromTensor(tensor.New(v.DType, 0))
+		}
+	}
+	return c
+}
+
+// writeConstants writes at once what is written into folded constants that no instruction has read, from constants alone. It reports
+// whether it did.
+func (r *Recorder) writeConstants(in *Instr) bool {
+	if len(in.Outs) == 0 || !constant(in.Args) {
+		return false
+	}
+	for _, o := range in.Outs {
+		if o == nil || o.T == nil {
+			return false
+		}
+		if _, ok := r.made[o.T.Storage()]; !ok {
+			return false
+		}
+	}
+	(&aten.Eager{Pool: r.Pool}).Run(in.Op, in.Args, in.Outs)
+	return true
+}
+
+// foldedAt is the number of the instruction that was folded into v's memory; -1 if v is no folded constant.
+func (r *Recorder) foldedAt(v *aten.Value) int {
+	for _, m := range []map[*tensor.Storage]int{r.made, r.read} {
+		if n, ok := m[v.T.Storage()]; ok {
+			return n
+		}
+	}
+	return -1
+}
+
+// reads marks a constant as read by an instruction.
+func (r *Recorder) reads(v *aten.Value) {
+	if v == nil || v.T == nil {
+		return
+	}
+	if n, ok := r.made[v.T.Storage()]; ok {
+		delete(r.made, v.T.Storage())
+		r.read[v.T.Storage()] = n
+	}
+}
+
 // fold computes an instruction now; its outputs become constants.
 func (r *Recorder) fold(in *Instr) {
+	if r.made == nil {
+		r.made, r.read = map[*tensor.Storage]int{}, map[*tensor.Storage]int{}
+	}
 	for _, o := range in.Outs {
 		if o != nil {
 			o.T, o.Ref = aten.Alloc(&o.Meta), nil
+			r.made[o.T.Storage()] = r.runs
 		}
 	}
 	(&aten.Eager{Pool: r.Pool}).Run(in.Op, in.Args, in.Outs)
@@ -269,7 +343,13 @@ func Record(f func(r *Recorder) error, p *pool.Pool, exact bool) (r *Recorder, p
 		case again == nil, strides:
 			r = &Recorder{Pool: p, Exact: true, NoFold: r.NoFold}
 		default:
-			r = &Recorder{Pool: p, Exact: r.Exact, NoFold: true}
+			next := &Recorder{Pool: p, Exact: r.Exact, NoFold: r.NoFold, kept: r.kept}
+			if w := again.(foldedWrite); w.run >= 0 && len(r.kept) < maxKept {
+				next.kept = append(next.kept, w.run)
+			} else {
+				next.NoFold = true
+			}
+			r = next
 		}
 	}
 }

@@ -1,8 +1,11 @@
 package plan
 
 import (
+	"math"
+
 	"github.com/pt2go/pt2/aten"
 	"github.com/pt2go/pt2/symbolic"
+	"github.com/pt2go/pt2/tensor"
 )
 
 const attentionName = "aten._scaled_dot_product_flash_attention_for_cpu.default"
@@ -101,7 +104,32 @@ func (g *graph) readThrough() {
 		if a != nil {
 			g.set(j, &Instr{Op: in.Op, Args: a, Outs: in.Outs, zero: in.zero})
 		}
+		if in.Op.Name() == attentionName {
+			g.scaleInside(j)
+		}
 	}
+}
+
+// scaleInside lets the attention at j scale its queries, which it does anyway, where a multiplication by a number did before.
+func (g *graph) scaleInside(j int) {
+	in := g.instrs[j]
+	q := in.Args.Tensor(0)
+	i, out := g.producer(q)
+	if i < 0 || !aligned(q, out) {
+		return
+	}
+	b := g.instrs[i].Op.Body(g.instrs[i].Args)
+	if b == nil || b.Kind != "mul_c" || !aten.SameSizes(b.Ins[0].Sizes, q.Sizes) || b.Ins[0].DType != q.DType || q.DType != tensor.Float32 ||
+		b.Ins[0].T != nil || b.Ins[0].Conj || b.Ins[0].Neg || !unitStride(b.Ins[0]) || !g.stable(b.Ins[0], i, j) {
+		return
+	}
+	scale, ok := in.Args.OptFloat(6)
+	if !ok {
+		scale = 1 / math.Sqrt(float64(q.Sizes[3].Int64()))
+	}
+	a := &aten.Args{Op: in.Op, V: append([]any(nil), in.Args.V...)}
+	a.V[0], a.V[6] = b.Ins[0], scale*float64(b.C)
+	g.set(j, &Instr{Op: in.Op, Args: a, Outs: in.Outs, zero: in.zero})
 }
 
 // unitStride reports that one of the two inner dimensions of v is contiguous, and for attention the last one: what products read well.

@@ -887,6 +887,168 @@ DATA c0000007f<>+56(SB)/4, $0x0000007f
 DATA c0000007f<>+60(SB)/4, $0x0000007f
 GLOBL c0000007f<>(SB), RODATA|NOPTR, $64
 
+// func weightSumF32AVX2(dst *float32, x *float32, shift float32, n int) float32
+// Requires: AVX, AVX2, FMA3, SSE
+TEXT ·weightSumF32AVX2(SB), NOSPLIT, $0-36
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+24(FP), DX
+	VBROADCASTSS shift+16(FP), Y0
+	VXORPS       Y1, Y1, Y1
+
+weightSum_many:
+	CMPQ         DX, $0x00000010
+	JL           weightSum_one
+	VMOVUPS      (CX), Y2
+	VSUBPS       Y0, Y2, Y2
+	VCMPPS       $0x05, cc2ae0000<>+0(SB), Y2, Y3
+	VMOVUPS      cc2ae0000<>+0(SB), Y4
+	VMAXPS       Y2, Y4, Y2
+	VMULPS       c3fb8aa3b<>+0(SB), Y2, Y4
+	VROUNDPS     $0x08, Y4, Y4
+	VMOVAPS      Y2, Y2
+	VFNMADD231PS c3f318000<>+0(SB), Y4, Y2
+	VFNMADD231PS cb95e8083<>+0(SB), Y4, Y2
+	VMOVUPS      c3950c270<>+0(SB), Y5
+	VFMADD213PS  c3ab6a492<>+0(SB), Y2, Y5
+	VFMADD213PS  c3c088854<>+0(SB), Y2, Y5
+	VFMADD213PS  c3d2aaa72<>+0(SB), Y2, Y5
+	VFMADD213PS  c3e2aaaab<>+0(SB), Y2, Y5
+	VFMADD213PS  c3f000000<>+0(SB), Y2, Y5
+	VMULPS       Y2, Y2, Y6
+	VFMADD213PS  Y2, Y6, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y2
+	VCVTPS2DQ    Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       Y2, Y4, Y4
+	VANDPS       Y3, Y4, Y2
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      32(CX), Y3
+	VSUBPS       Y0, Y3, Y3
+	VCMPPS       $0x05, cc2ae0000<>+0(SB), Y3, Y4
+	VMOVUPS      cc2ae0000<>+0(SB), Y5
+	VMAXPS       Y3, Y5, Y3
+	VMULPS       c3fb8aa3b<>+0(SB), Y3, Y5
+	VROUNDPS     $0x08, Y5, Y5
+	VMOVAPS      Y3, Y3
+	VFNMADD231PS c3f318000<>+0(SB), Y5, Y3
+	VFNMADD231PS cb95e8083<>+0(SB), Y5, Y3
+	VMOVUPS      c3950c270<>+0(SB), Y6
+	VFMADD213PS  c3ab6a492<>+0(SB), Y3, Y6
+	VFMADD213PS  c3c088854<>+0(SB), Y3, Y6
+	VFMADD213PS  c3d2aaa72<>+0(SB), Y3, Y6
+	VFMADD213PS  c3e2aaaab<>+0(SB), Y3, Y6
+	VFMADD213PS  c3f000000<>+0(SB), Y3, Y6
+	VMULPS       Y3, Y3, Y7
+	VFMADD213PS  Y3, Y7, Y6
+	VADDPS       c3f800000<>+0(SB), Y6, Y3
+	VCVTPS2DQ    Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       Y3, Y5, Y5
+	VANDPS       Y4, Y5, Y3
+	VADDPS       Y3, Y1, Y1
+	VMOVUPS      Y2, (AX)
+	VMOVUPS      Y3, 32(AX)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, CX
+	SUBQ         $0x00000010, DX
+	JMP          weightSum_many
+
+weightSum_one:
+	CMPQ         DX, $0x00000008
+	JL           weightSum_tail
+	VMOVUPS      (CX), Y2
+	VSUBPS       Y0, Y2, Y2
+	VCMPPS       $0x05, cc2ae0000<>+0(SB), Y2, Y3
+	VMOVUPS      cc2ae0000<>+0(SB), Y4
+	VMAXPS       Y2, Y4, Y2
+	VMULPS       c3fb8aa3b<>+0(SB), Y2, Y4
+	VROUNDPS     $0x08, Y4, Y4
+	VMOVAPS      Y2, Y2
+	VFNMADD231PS c3f318000<>+0(SB), Y4, Y2
+	VFNMADD231PS cb95e8083<>+0(SB), Y4, Y2
+	VMOVUPS      c3950c270<>+0(SB), Y5
+	VFMADD213PS  c3ab6a492<>+0(SB), Y2, Y5
+	VFMADD213PS  c3c088854<>+0(SB), Y2, Y5
+	VFMADD213PS  c3d2aaa72<>+0(SB), Y2, Y5
+	VFMADD213PS  c3e2aaaab<>+0(SB), Y2, Y5
+	VFMADD213PS  c3f000000<>+0(SB), Y2, Y5
+	VMULPS       Y2, Y2, Y6
+	VFMADD213PS  Y2, Y6, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y2
+	VCVTPS2DQ    Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       Y2, Y4, Y4
+	VANDPS       Y3, Y4, Y2
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      Y2, (AX)
+	ADDQ         $0x00000020, AX
+	ADDQ         $0x00000020, CX
+	SUBQ         $0x00000008, DX
+	JMP          weightSum_one
+
+weightSum_tail:
+	TESTQ        DX, DX
+	JE           weightSum_done
+	LEAQ         tailmask<>+32(SB), BX
+	NEGQ         DX
+	VMOVUPS      (BX)(DX*4), Y2
+	VMASKMOVPS   (CX), Y2, Y3
+	VSUBPS       Y0, Y3, Y0
+	VCMPPS       $0x05, cc2ae0000<>+0(SB), Y0, Y3
+	VMOVUPS      cc2ae0000<>+0(SB), Y4
+	VMAXPS       Y0, Y4, Y0
+	VMULPS       c3fb8aa3b<>+0(SB), Y0, Y4
+	VROUNDPS     $0x08, Y4, Y4
+	VMOVAPS      Y0, Y0
+	VFNMADD231PS c3f318000<>+0(SB), Y4, Y0
+	VFNMADD231PS cb95e8083<>+0(SB), Y4, Y0
+	VMOVUPS      c3950c270<>+0(SB), Y5
+	VFMADD213PS  c3ab6a492<>+0(SB), Y0, Y5
+	VFMADD213PS  c3c088854<>+0(SB), Y0, Y5
+	VFMADD213PS  c3d2aaa72<>+0(SB), Y0, Y5
+	VFMADD213PS  c3e2aaaab<>+0(SB), Y0, Y5
+	VFMADD213PS  c3f000000<>+0(SB), Y0, Y5
+	VMULPS       Y0, Y0, Y6
+	VFMADD213PS  Y0, Y6, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y0
+	VCVTPS2DQ    Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       Y0, Y4, Y4
+	VANDPS       Y3, Y4, Y0
+	VANDPS       Y2, Y0, Y0
+	VADDPS       Y0, Y1, Y1
+	VMASKMOVPS   Y0, Y2, (AX)
+
+weightSum_done:
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPS       X0, X1, X1
+	VMOVHLPS     X1, X1, X0
+	VADDPS       X0, X1, X1
+	VMOVSHDUP    X1, X0
+	VADDPS       X0, X1, X1
+	MOVSS        X1, ret+32(FP)
+	VZEROUPPER
+	RET
+
+DATA cc2ae0000<>+0(SB)/4, $0xc2ae0000
+DATA cc2ae0000<>+4(SB)/4, $0xc2ae0000
+DATA cc2ae0000<>+8(SB)/4, $0xc2ae0000
+DATA cc2ae0000<>+12(SB)/4, $0xc2ae0000
+DATA cc2ae0000<>+16(SB)/4, $0xc2ae0000
+DATA cc2ae0000<>+20(SB)/4, $0xc2ae0000
+DATA cc2ae0000<>+24(SB)/4, $0xc2ae0000
+DATA cc2ae0000<>+28(SB)/4, $0xc2ae0000
+DATA cc2ae0000<>+32(SB)/4, $0xc2ae0000
+DATA cc2ae0000<>+36(SB)/4, $0xc2ae0000
+DATA cc2ae0000<>+40(SB)/4, $0xc2ae0000
+DATA cc2ae0000<>+44(SB)/4, $0xc2ae0000
+DATA cc2ae0000<>+48(SB)/4, $0xc2ae0000
+DATA cc2ae0000<>+52(SB)/4, $0xc2ae0000
+DATA cc2ae0000<>+56(SB)/4, $0xc2ae0000
+DATA cc2ae0000<>+60(SB)/4, $0xc2ae0000
+GLOBL cc2ae0000<>(SB), RODATA|NOPTR, $64
+
 // func hideF32AVX2(x *float32, keep *uint8, n int)
 // Requires: AVX, AVX2
 TEXT ·hideF32AVX2(SB), NOSPLIT, $0-24
@@ -1457,6 +1619,152 @@ expSum_tail:
 	VMOVUPS           Z0, K1, (AX)
 
 expSum_done:
+	VEXTRACTF32X8 $0x01, Z1, Y0
+	VADDPS        Y0, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X0
+	VADDPS        X0, X1, X1
+	VMOVHLPS      X1, X1, X0
+	VADDPS        X0, X1, X1
+	VMOVSHDUP     X1, X0
+	VADDPS        X0, X1, X1
+	MOVSS         X1, ret+32(FP)
+	VZEROUPPER
+	RET
+
+// func weightSumF32AVX512(dst *float32, x *float32, shift float32, n int) float32
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE
+TEXT ·weightSumF32AVX512(SB), NOSPLIT, $0-36
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+24(FP), DX
+	VBROADCASTSS shift+16(FP), Z0
+	VXORPS       Z1, Z1, Z1
+
+weightSum_many:
+	CMPQ         DX, $0x00000020
+	JL           weightSum_one
+	VMOVUPS      (CX), Z2
+	VSUBPS       Z0, Z2, Z2
+	VCMPPS       $0x05, cc2ae0000<>+0(SB), Z2, K1
+	VMOVUPS      cc2ae0000<>+0(SB), Z3
+	VMAXPS       Z2, Z3, Z2
+	VMULPS       c3fb8aa3b<>+0(SB), Z2, Z3
+	VRNDSCALEPS  $0x08, Z3, Z3
+	VMOVAPS      Z2, Z2
+	VFNMADD231PS c3f318000<>+0(SB), Z3, Z2
+	VFNMADD231PS cb95e8083<>+0(SB), Z3, Z2
+	VMOVUPS      c3950c270<>+0(SB), Z4
+	VFMADD213PS  c3ab6a492<>+0(SB), Z2, Z4
+	VFMADD213PS  c3c088854<>+0(SB), Z2, Z4
+	VFMADD213PS  c3d2aaa72<>+0(SB), Z2, Z4
+	VFMADD213PS  c3e2aaaab<>+0(SB), Z2, Z4
+	VFMADD213PS  c3f000000<>+0(SB), Z2, Z4
+	VMULPS       Z2, Z2, Z5
+	VFMADD213PS  Z2, Z5, Z4
+	VADDPS       c3f800000<>+0(SB), Z4, Z2
+	VCVTPS2DQ    Z3, Z3
+	VPSLLD       $0x17, Z3, Z3
+	VPADDD       Z2, Z3, Z3
+	VMOVAPS.Z    Z3, K1, Z2
+	VADDPS       Z2, Z1, Z1
+	VMOVUPS      64(CX), Z3
+	VSUBPS       Z0, Z3, Z3
+	VCMPPS       $0x05, cc2ae0000<>+0(SB), Z3, K1
+	VMOVUPS      cc2ae0000<>+0(SB), Z4
+	VMAXPS       Z3, Z4, Z3
+	VMULPS       c3fb8aa3b<>+0(SB), Z3, Z4
+	VRNDSCALEPS  $0x08, Z4, Z4
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS c3f318000<>+0(SB), Z4, Z3
+	VFNMADD231PS cb95e8083<>+0(SB), Z4, Z3
+	VMOVUPS      c3950c270<>+0(SB), Z5
+	VFMADD213PS  c3ab6a492<>+0(SB), Z3, Z5
+	VFMADD213PS  c3c088854<>+0(SB), Z3, Z5
+	VFMADD213PS  c3d2aaa72<>+0(SB), Z3, Z5
+	VFMADD213PS  c3e2aaaab<>+0(SB), Z3, Z5
+	VFMADD213PS  c3f000000<>+0(SB), Z3, Z5
+	VMULPS       Z3, Z3, Z6
+	VFMADD213PS  Z3, Z6, Z5
+	VADDPS       c3f800000<>+0(SB), Z5, Z3
+	VCVTPS2DQ    Z4, Z4
+	VPSLLD       $0x17, Z4, Z4
+	VPADDD       Z3, Z4, Z4
+	VMOVAPS.Z    Z4, K1, Z3
+	VADDPS       Z3, Z1, Z1
+	VMOVUPS      Z2, (AX)
+	VMOVUPS      Z3, 64(AX)
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000080, CX
+	SUBQ         $0x00000020, DX
+	JMP          weightSum_many
+
+weightSum_one:
+	CMPQ         DX, $0x00000010
+	JL           weightSum_tail
+	VMOVUPS      (CX), Z2
+	VSUBPS       Z0, Z2, Z2
+	VCMPPS       $0x05, cc2ae0000<>+0(SB), Z2, K1
+	VMOVUPS      cc2ae0000<>+0(SB), Z3
+	VMAXPS       Z2, Z3, Z2
+	VMULPS       c3fb8aa3b<>+0(SB), Z2, Z3
+	VRNDSCALEPS  $0x08, Z3, Z3
+	VMOVAPS      Z2, Z2
+	VFNMADD231PS c3f318000<>+0(SB), Z3, Z2
+	VFNMADD231PS cb95e8083<>+0(SB), Z3, Z2
+	VMOVUPS      c3950c270<>+0(SB), Z4
+	VFMADD213PS  c3ab6a492<>+0(SB), Z2, Z4
+	VFMADD213PS  c3c088854<>+0(SB), Z2, Z4
+	VFMADD213PS  c3d2aaa72<>+0(SB), Z2, Z4
+	VFMADD213PS  c3e2aaaab<>+0(SB), Z2, Z4
+	VFMADD213PS  c3f000000<>+0(SB), Z2, Z4
+	VMULPS       Z2, Z2, Z5
+	VFMADD213PS  Z2, Z5, Z4
+	VADDPS       c3f800000<>+0(SB), Z4, Z2
+	VCVTPS2DQ    Z3, Z3
+	VPSLLD       $0x17, Z3, Z3
+	VPADDD       Z2, Z3, Z3
+	VMOVAPS.Z    Z3, K1, Z2
+	VADDPS       Z2, Z1, Z1
+	VMOVUPS      Z2, (AX)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, CX
+	SUBQ         $0x00000010, DX
+	JMP          weightSum_one
+
+weightSum_tail:
+	TESTQ        DX, DX
+	JE           weightSum_done
+	MOVQ         $-1, BX
+	BZHIQ        DX, BX, BX
+	KMOVQ        BX, K1
+	VMOVUPS.Z    (CX), K1, Z2
+	VSUBPS       Z0, Z2, Z0
+	VCMPPS       $0x05, cc2ae0000<>+0(SB), Z0, K2
+	VMOVUPS      cc2ae0000<>+0(SB), Z2
+	VMAXPS       Z0, Z2, Z0
+	VMULPS       c3fb8aa3b<>+0(SB), Z0, Z2
+	VRNDSCALEPS  $0x08, Z2, Z2
+	VMOVAPS      Z0, Z0
+	VFNMADD231PS c3f318000<>+0(SB), Z2, Z0
+	VFNMADD231PS cb95e8083<>+0(SB), Z2, Z0
+	VMOVUPS      c3950c270<>+0(SB), Z3
+	VFMADD213PS  c3ab6a492<>+0(SB), Z0, Z3
+	VFMADD213PS  c3c088854<>+0(SB), Z0, Z3
+	VFMADD213PS  c3d2aaa72<>+0(SB), Z0, Z3
+	VFMADD213PS  c3e2aaaab<>+0(SB), Z0, Z3
+	VFMADD213PS  c3f000000<>+0(SB), Z0, Z3
+	VMULPS       Z0, Z0, Z4
+	VFMADD213PS  Z0, Z4, Z3
+	VADDPS       c3f800000<>+0(SB), Z3, Z0
+	VCVTPS2DQ    Z2, Z2
+	VPSLLD       $0x17, Z2, Z2
+	VPADDD       Z0, Z2, Z2
+	VMOVAPS.Z    Z2, K2, Z0
+	VMOVAPS.Z    Z0, K1, Z0
+	VADDPS       Z0, Z1, Z1
+	VMOVUPS      Z0, K1, (AX)
+
+weightSum_done:
 	VEXTRACTF32X8 $0x01, Z1, Y0
 	VADDPS        Y0, Y1, Y1
 	VEXTRACTF128  $0x01, Y1, X0

@@ -39,6 +39,11 @@ func minF32AVX2(x *float32, n int) float32
 //go:noescape
 func expSumF32AVX2(dst *float32, x *float32, shift float32, n int) float32
 
+// weightSumF32AVX2 is dst = e^(x - shift), 0 below e^-87, and the sum of dst. x is at most shift.
+//
+//go:noescape
+func weightSumF32AVX2(dst *float32, x *float32, shift float32, n int) float32
+
 // hideF32AVX2 adds -Inf to x where keep is 0, n elements, a multiple of 16.
 //
 //go:noescape
@@ -78,6 +83,11 @@ func minF32AVX512(x *float32, n int) float32
 //
 //go:noescape
 func expSumF32AVX512(dst *float32, x *float32, shift float32, n int) float32
+
+// weightSumF32AVX512 is dst = e^(x - shift), 0 below e^-87, and the sum of dst. x is at most shift.
+//
+//go:noescape
+func weightSumF32AVX512(dst *float32, x *float32, shift float32, n int) float32
 
 // hideF32AVX512 adds -Inf to x where keep is 0, n elements, a multiple of 16.
 //

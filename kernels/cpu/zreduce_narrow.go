@@ -12,5 +12,6 @@ var (
 	maxF32AVX512              func(x *float32, n int) float32
 	minF32AVX512              func(x *float32, n int) float32
 	expSumF32AVX512           func(dst, x *float32, shift float32, n int) float32
+	weightSumF32AVX512        func(dst, x *float32, shift float32, n int) float32
 	hideF32AVX512             func(x *float32, keep *uint8, n int)
 )

@@ -192,12 +192,20 @@ func (f flags) jumpIfNone(label string) {
 
 // expSum is the inner loop of softmax.
 func expSum() {
-	function("expSumF32"+isa(), "func(dst, x *float32, shift float32, n int) float32", "is dst = e^(x - shift), and the sum of dst.")
+	expSumBy("expSum", "is dst = e^(x - shift), and the sum of dst.", exp)
+	expSumBy("weightSum", "is dst = e^(x - shift), 0 below e^-87, and the sum of dst. x is at most shift.", func(x vec) vec {
+		seen := cmp(x, 5, num(-87)) // not below, or NaN
+		return keep(seen, expNormal(maxOf(load(num(-87)), x)))
+	})
+}
+
+func expSumBy(name, doc string, exp func(x vec) vec) {
+	function(name+"F32"+isa(), "func(dst, x *float32, shift float32, n int) float32", doc)
 	dst, x, n := Load(Param("dst"), GP64()), Load(Param("x"), GP64()), Load(Param("n"), GP64())
 	shift := broadcast("shift")
 	acc := VEC()
 	VXORPS(acc, acc, acc)
-	p := pass{name: "expSum", in: []Register{x}, out: dst, n: n, unroll: 2, body: func(in []vec, mask Op, lane int) vec {
+	p := pass{name: name, in: []Register{x}, out: dst, n: n, unroll: 2, body: func(in []vec, mask Op, lane int) vec {
 		y := exp(sub(in[0], shift))
 		if mask != nil {
 			y = keep(mask, y)

@@ -111,13 +111,20 @@ func extremum(name, doc string, start float64, code uint32) {
 
 // expSum is the inner loop of softmax.
 func expSum() {
-	f := begin("expSumF32AVX2", "func(dst, x *float32, shift float32, n int) float32", "is dst = e^(x - shift), and the sum of dst.")
+	expSumBy("expSum", "is dst = e^(x - shift), and the sum of dst.", (*straight).exp)
+	expSumBy("weightSum", "is dst = e^(x - shift), 0 below e^-87, and the sum of dst. x is at most shift.", func(s *straight, x val) val {
+		return s.andNot(s.expNormal(s.max(s.num(-87), x)), s.greater(s.num(-87), x))
+	})
+}
+
+func expSumBy(name, doc string, exp func(s *straight, x val) val) {
+	f := begin(name+"F32AVX2", "func(dst, x *float32, shift float32, n int) float32", doc)
 	const acc, shift = 31, 30
 	f.zero(acc)
 	f.fillArg(shift, "shift")
 	p := pass{f: f, out: f.arg("dst"), in: []reg{f.arg("x")}, n: f.arg("n"), unroll: 2, kept: []reg{acc, shift}}
 	p.body = func(s *straight, in []val, _ int, one bool) val {
-		y := s.firstIf(one, s.exp(s.sub(in[0], pinned(shift))))
+		y := s.firstIf(one, exp(s, s.sub(in[0], pinned(shift))))
 		s.update(fadd, pinned(acc), pinned(acc), y)
 		return y
 	}
