@@ -29,12 +29,31 @@ func (r *Recorder) layout(op *aten.Op, a *aten.Args, outs []*aten.Value) {
 			}
 		})
 	}
+	if op.Tags&aten.Pointwise != 0 && len(outs) == 1 && outs[0] != nil {
+		r.straighten(a, outs[0])
+	}
 	if op.Name() == "aten.convolution.default" {
 		o := outs[0]
 		if st := channelsLast(o.Sizes); !sameInts(st, o.Strides) {
 			r.relaxed = true
 			o.Strides = st
 		}
+	}
+}
+
+// straighten lets an element-by-element result lie row-major where PyTorch's rule gives it the layout of its first operand, that layout
+// is neither row-major nor channels last, and another operand is row-major: nothing that follows would want it.
+func (r *Recorder) straighten(a *aten.Args, out *aten.Value) {
+	if out.Dim() < 2 || out.IsContiguous() || sameInts(channelsLast(out.Sizes), out.Strides) || !out.IsDense() {
+		return
+	}
+	plain := false
+	eachValue(a, func(v *aten.Value) {
+		plain = plain || aten.SameSizes(v.Sizes, out.Sizes) && v.IsContiguous()
+	})
+	if plain {
+		r.relaxed = true
+		out.Strides = aten.ContiguousStrides(out.Sizes)
 	}
 }
 

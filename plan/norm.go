@@ -97,13 +97,20 @@ func (g *graph) lowerNorms() {
 		for _, s := range a.I64s(1) {
 			m.n *= int(s)
 		}
-		if !floatDType(x.DType) || out.DType != x.DType || !x.IsContiguous() || x.Conj || x.Neg || !covers(out) || !out.IsContiguous() || out.Numel().Int64() == 0 {
+		if !floatDType(x.DType) || out.DType != x.DType || x.Conj || x.Neg || !covers(out) || !out.IsContiguous() || out.Numel().Int64() == 0 {
 			continue
 		}
 		w, okW := float32Vector(weight, m.n)
 		b, okB := float32Vector(bias, m.n)
 		if !okW || !okB {
 			continue
+		}
+		if !x.IsContiguous() {
+			c := x.Meta
+			c.Strides = aten.ContiguousStrides(c.Sizes)
+			y := g.fresh(c)
+			g.insert(i, &Instr{Op: copyOp, Args: &aten.Args{Op: copyOp, V: []any{x}}, Outs: []*aten.Value{y}})
+			x = y
 		}
 		m.rows = int(out.Numel().Int64()) / m.n
 		g.set(i, &Instr{Op: normOp, Args: &aten.Args{Op: normOp, V: []any{x, w, b, m}}, Outs: in.Outs[:1]})

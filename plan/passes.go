@@ -54,6 +54,8 @@ func init() {
 			After: map[string]string{"convolution": "its products take the factors", "linear": "its products take the factors"}},
 		{Name: "epilogue", Doc: "bias, residual and activation go into the product before them", run: (*graph).fuseEpilogues,
 			After: map[string]string{"batch-norm": "a norm is linear, so it has to come before an activation"}},
+		{Name: "crosswise", Doc: "operands that lie crosswise to the result of an element-by-element instruction are transposed first", run: (*graph).transposeOperands,
+			After: map[string]string{"epilogue": "a product may take the instruction"}},
 		{Name: "pointwise", Doc: "element-by-element instructions become programs that run block by block in the cache", run: (*graph).fusePointwise,
 			After: map[string]string{"epilogue": "what a product can do at its end costs no pass over memory"}},
 		{Name: "conv-pair", Doc: "a convolution of single positions and a depthwise one after it run together, a band of rows at a time", run: (*graph).pairConvolutions,

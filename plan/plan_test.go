@@ -334,6 +334,24 @@ func TestLayouts(t *testing.T) {
 			return values{b.Call("mean.dim", x, []int{-1, -2}, true), b.Call("mean.dim", x, []int{2, 3}), b.Call("mean.dim", x, []int{1}),
 				b.Call("mean.dim", in[1], []int{1}), b.Call("mean.dim", in[1], []int{0, 1}), b.Call("mean.dim", in[1], []int{2}, true)}
 		}, []string{"plan.mean"}, nil, 1e-5},
+		{"patches of an image, with residuals", [][]int64{{1, 6, 8, 8}}, func(b *builder, in values) values {
+			x := b.conv(in[0], b.weight(12, 6, 1, 1), nil, 1, 0, 1)
+			x = b.Call("transpose.int", b.Call("reshape", x, []int{48, 2, 4, 2}), 1, 2)
+			x = b.Call("transpose.int", b.Call("reshape", x, []int{1, 12, 16, 4}), 1, 3)
+			x = b.Call("reshape", x, []int{4, 16, 12})
+			for range 2 {
+				y := b.Call("layer_norm", x, []int{12}, b.weight(12), b.weight(12))
+				x = b.Call("add.Tensor", x, b.Call("linear", y, b.weight(12, 12), b.weight(12)))
+			}
+			return values{x}
+		}, []string{"norm=layer 64x12", "bias residual"}, []string{"native_layer_norm", "aten.add"}, 1e-4},
+		{"real and imaginary parts side by side", [][]int64{{2, 3, 5, 8}, {5, 4}, {5, 4}}, func(b *builder, in values) values {
+			p := b.Call("view", in[0], []int{2, 3, 5, 4, 2})
+			re, im := b.Call("select.int", p, -1, 0), b.Call("select.int", p, -1, 1)
+			y := b.Call("sub.Tensor", b.Call("mul.Tensor", re, in[1]), b.Call("mul.Tensor", im, in[2]))
+			z := b.Call("add.Tensor", b.Call("mul.Tensor", re, in[2]), b.Call("mul.Tensor", im, in[1]))
+			return values{b.Call("flatten.using_ints", b.Call("stack", values{y, z}, -1), 3)}
+		}, nil, []string{"aten.mul"}, 0},
 		{"channel shuffle", [][]int64{{1, 6, 4, 4}}, func(b *builder, in values) values {
 			x := b.conv(in[0], b.weight(6, 6, 1, 1), nil, 1, 0, 1)
 			x = b.Call("transpose.int", b.Call("view", x, []int{1, 2, 3, 4, 4}), 1, 2)

@@ -137,7 +137,7 @@ func newExpression(b *aten.Body, out *aten.Value) *expression {
 			return nil
 		}
 		st := broadcastStrides(v, out)
-		if d := innermost(out); d >= 0 && st[d] > 1 {
+		if d := innermost(out); d >= 0 && st[d] > maxGather {
 			return nil // a gather: the operator's own kernel does that better
 		}
 		if b.Kind == "copy" && !sameLayout(v, out) {
@@ -218,6 +218,55 @@ func (e *expression) simple(out *aten.Value) bool {
 	return true
 }
 
+// transposeOperands is the pass that brings operands of element-by-element instructions that lie crosswise to the result into its
+// order: transposing by tiles and then walking straight is faster than reading crosswise.
+func (g *graph) transposeOperands() {
+	type copied struct {
+		from, to *aten.Value
+		at       int
+	}
+	var copies []copied
+	for i, in := range g.instrs {
+		if len(in.Outs) != 1 || in.Outs[0] == nil || in.zero || !covers(in.Outs[0]) || !floatDType(in.Outs[0].DType) || in.Op.Tags&aten.Pointwise == 0 {
+			continue
+		}
+		out := in.Outs[0]
+		b := in.Op.Body(in.Args)
+		d := innermost(out)
+		if b == nil || b.Kind == "copy" || d < 0 {
+			continue
+		}
+		var a *aten.Args
+		for _, v := range b.Ins {
+			if v.Conj || v.Neg || v.T != nil || !aten.SameSizes(v.Sizes, out.Sizes) || v.Strides[d].Int64() <= maxGather {
+				continue
+			}
+			k := slices.IndexFunc(in.Args.V, func(x any) bool { return x == any(v) })
+			if k < 0 {
+				continue
+			}
+			if a == nil {
+				a = &aten.Args{Op: in.Op, V: slices.Clone(in.Args.V)}
+			}
+			if c := slices.IndexFunc(copies, func(c copied) bool {
+				return sameValue(c.from, v) && sameInts(c.to.Strides, out.Strides) && g.stable(v, c.at, i)
+			}); c >= 0 {
+				a.V[k] = copies[c].to
+				continue
+			}
+			m := v.Meta
+			m.Strides = out.Strides
+			t := g.fresh(m)
+			g.insert(i, &Instr{Op: copyOp, Args: &aten.Args{Op: copyOp, V: []any{v}}, Outs: []*aten.Value{t}})
+			copies = append(copies, copied{v, t, i})
+			a.V[k] = t
+		}
+		if a != nil {
+			g.set(i, &Instr{Op: in.Op, Args: a, Outs: in.Outs})
+		}
+	}
+}
+
 // fusePointwise is the pass that joins element-by-element instructions: each is made an expression, which takes in the expressions that
 // compute its operands where nobody else wants those.
 func (g *graph) fusePointwise() {
@@ -239,6 +288,9 @@ func (g *graph) fusePointwise() {
 func pointwiseInstr(e *expression, out *aten.Value) *Instr {
 	return &Instr{Op: pointwiseOp, Args: &aten.Args{Op: pointwiseOp, V: []any{e.ins, e}}, Outs: []*aten.Value{out}}
 }
+
+// maxGather is how far apart neighbouring elements of an operand may lie: real and imaginary parts do side by side.
+const maxGather = 4
 
 // Bounds of one program.
 const (
