@@ -91,6 +91,8 @@ func MapValues(arg Argument, f func(*Value) Argument) Argument {
 			out[i] = MapValues(a[i], f)
 		}
 		return out
+	case Tuple:
+		return Tuple(MapValues([]any(a), f).([]any))
 	case *Dict:
 		out := &Dict{Keys: a.Keys, Values: make([]Argument, len(a.Values))}
 		for i := range a.Values {

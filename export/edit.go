@@ -55,6 +55,9 @@ func (e *Editor) Find(name string) *Value {
 	return nil
 }
 
+// Name gives the next free name for a wish, and takes it.
+func (e *Editor) Name(wish string) string { return e.names.Create(wish) }
+
 // InsertBefore puts a call of an operator before a node, or at the end for nil. Arguments are positional, in the order of the
 // operator's schema. The shape function describes the results, which all must be tensors.
 func (e *Editor) InsertBefore(at *Node, op *aten.Op, args ...Argument) (*Node, error) {

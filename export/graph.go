@@ -17,6 +17,8 @@ const (
 	SymBoolKind
 	CustomObjKind
 	TokenKind
+	// PytreeKind is a Python container. Only the graphs of unflattened modules have such values: what enters and leaves a call.
+	PytreeKind
 )
 
 // TensorMeta is what the archive records of a tensor value: the fake tensor that PyTorch saw while tracing.
@@ -55,7 +57,14 @@ type Value struct {
 //	*Subgraph                    a graph (higher-order operators)
 //	Operator                     an operator as an argument
 //	*Dict                        a mapping with string keys
+//	Tuple                        a tuple, in the graphs of unflattened modules
 type Argument = any
+
+// Unused stands, in the graphs of unflattened modules, for a result of a call that nobody takes.
+type Unused struct{}
+
+// Tuple is a tuple of arguments.
+type Tuple []Argument
 
 // Operator names an operator that is itself an argument, such as "torch.ops.aten.add.Tensor".
 type Operator string
@@ -89,8 +98,20 @@ type NamedArg struct {
 	Kind  ArgKind
 }
 
+// NodeKind tells what a node calls.
+type NodeKind uint8
+
+// The kinds. Graphs of programs have calls of functions only; the others stand in the graphs of unflattened modules, where Target is
+// the path of a submodule or attribute of the module.
+const (
+	CallFunction NodeKind = iota
+	CallModule
+	GetAttr
+)
+
 // Node is one call in a graph.
 type Node struct {
+	Kind   NodeKind
 	Name   string
 	Target string   // "torch.ops.aten.add.Tensor", "_operator.add", "torch.ops.higher_order.cond"
 	Op     *aten.Op // nil for higher-order operators and plain functions
@@ -141,6 +162,8 @@ func EachValue(arg Argument, f func(*Value)) {
 		for _, x := range a {
 			EachValue(x, f)
 		}
+	case Tuple:
+		EachValue([]any(a), f)
 	case *Dict:
 		for _, x := range a.Values {
 			EachValue(x, f)

@@ -56,6 +56,7 @@ type fxNode struct {
 	name       string
 	annotation string
 	code       string // what stands right of the equals sign
+	plain      string // of a placeholder: its name in the graph, where names that code may not use are no fault
 	inputs     []*fxNode
 	users      int
 	metadata   map[string]string
@@ -86,8 +87,11 @@ func flatten(g *Graph) *flat {
 			n.annotation = annotation(in.Value)
 			f.values[in.Value] = n
 		}
-		n.code = in.Name
-		n.name = f.names.Create(in.Name)
+		n.code, n.plain = in.Name, in.Name
+		if in.Value != nil {
+			n.plain = in.Value.Name
+		}
+		n.name = f.names.Create(n.plain)
 		f.inputs = append(f.inputs, n)
 	}
 	for _, n := range g.Nodes {
@@ -152,7 +156,14 @@ func (f *flat) call(n *Node) {
 		}
 		named = append(named, text)
 	}
-	x.code = f.callText(n.Target, args, named)
+	switch n.Kind {
+	case GetAttr:
+		x.code = attribute(n.Target)
+	case CallModule:
+		x.code = attribute(n.Target) + "(" + strings.Join(named, ", ") + ")"
+	default:
+		x.code = f.callText(n.Target, args, named)
+	}
 	f.results(n, x)
 }
 

@@ -14,7 +14,7 @@ func (g *Graph) String() string {
 	var b strings.Builder
 	b.WriteString("graph():\n")
 	line := func(n *fxNode, op, target, args string) {
-		fmt.Fprintf(&b, "    %%%s : [num_users=%d] = %s[target=%s]%s\n", f.plainName(n), n.users, op, target, args)
+		fmt.Fprintf(&b, "    %%%s : [num_users=%d] = %s[target=%s]%s\n", n.plainName(), n.users, op, target, args)
 	}
 	for _, n := range f.inputs {
 		line(n, "placeholder", n.code, "")
@@ -25,8 +25,12 @@ func (g *Graph) String() string {
 			b.WriteString("    return " + f.outputText())
 		case n.attr != nil:
 			line(n, "get_attr", n.attr.Name, "")
+		case n.call != nil && n.call.Kind == GetAttr:
+			line(n, "get_attr", n.call.Target, "")
+		case n.call != nil && n.call.Kind == CallModule:
+			line(n, "call_module", n.call.Target, f.callArgs(n.call))
 		case n.of != nil:
-			line(n, "call_function", "operator.getitem", fmt.Sprintf("(args = (%%%s, %d), kwargs = {})", f.plainName(n.of), n.index))
+			line(n, "call_function", "operator.getitem", fmt.Sprintf("(args = (%%%s, %d), kwargs = {})", n.of.plainName(), n.index))
 		default:
 			target := n.call.Target
 			if op, ok := strings.CutPrefix(target, "_operator."); ok {
@@ -38,10 +42,10 @@ func (g *Graph) String() string {
 	return b.String()
 }
 
-// plainName is a node's name in the graph, where placeholders may have names that code may not use.
-func (f *flat) plainName(n *fxNode) string {
-	if n.call == nil && n.of == nil && n.attr == nil {
-		return n.code
+// plainName is a node's name in the graph.
+func (n *fxNode) plainName() string {
+	if n.plain != "" {
+		return n.plain
 	}
 	return n.name
 }
@@ -84,7 +88,7 @@ func (f *flat) format(arg Argument, mark string) string {
 			return "None"
 		}
 		if n := f.values[a]; n != nil {
-			return mark + f.plainName(n)
+			return mark + n.plainName()
 		}
 		return mark + a.Name
 	case *Subgraph:
@@ -95,6 +99,12 @@ func (f *flat) format(arg Argument, mark string) string {
 		return formatList(f, a, mark)
 	case []any:
 		return formatList(f, a, mark)
+	case Tuple:
+		parts := make([]string, len(a))
+		for i, x := range a {
+			parts[i] = f.format(x, mark)
+		}
+		return tuple(parts)
 	case []string:
 		return formatList(f, a, mark)
 	case string:

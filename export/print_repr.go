@@ -35,6 +35,12 @@ func (f *flat) repr(arg Argument, user *fxNode) string {
 		return reprList(f, a, user)
 	case []any:
 		return reprList(f, a, user)
+	case Tuple:
+		parts := make([]string, len(a))
+		for i, x := range a {
+			parts[i] = f.repr(x, user)
+		}
+		return tuple(parts)
 	case []bool:
 		return reprList(f, a, user)
 	case []int64:

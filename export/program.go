@@ -3,6 +3,7 @@ package export
 import (
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/pt2go/pt2/aten"
@@ -32,6 +33,17 @@ func (m *OrderedMap[V]) Get(key string) (V, bool) {
 	v, ok := m.vals[key]
 	return v, ok
 }
+
+// Delete removes an entry; a missing one is no fault.
+func (m *OrderedMap[V]) Delete(key string) {
+	if _, ok := m.vals[key]; ok {
+		delete(m.vals, key)
+		m.keys = slices.DeleteFunc(m.keys, func(k string) bool { return k == key })
+	}
+}
+
+// Keys lists the keys in order of insertion.
+func (m *OrderedMap[V]) Keys() []string { return slices.Clone(m.keys) }
 
 // Len is the number of entries.
 func (m *OrderedMap[V]) Len() int { return len(m.keys) }

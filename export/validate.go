@@ -60,6 +60,9 @@ func (p *Program) checkStructure() error {
 	return g.validate(0)
 }
 
+// Lint checks a graph by itself: values are defined before they are used, and names are unique. What is wrong is a *[SpecError].
+func (g *Graph) Lint() error { return g.validate(0) }
+
 // maxNesting bounds subgraphs within subgraphs.
 const maxNesting = 100
 

@@ -84,6 +84,9 @@ var plainFunctions = func() map[string]bool {
 // checkCalls checks the targets of all nodes, subgraphs included.
 func (v *Verifier) checkCalls(g *Graph) error {
 	for _, n := range g.Nodes {
+		if n.Kind != CallFunction {
+			return &SpecError{n.Name, "calls of modules and their attributes belong to unflattened modules, not to programs"}
+		}
 		if !strings.HasPrefix(n.Target, "torch.") && !plainFunctions[n.Target] && n.Op == nil && !strings.Contains(n.Target, ":") {
 			return &SpecError{n.Name, fmt.Sprintf("the target %q is no operator", n.Target)}
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pt2go/pt2/aten"
 	"github.com/pt2go/pt2/export"
+	"github.com/pt2go/pt2/pytree"
 )
 
 // code is a graph made ready to run: each node bound to what executes it, arguments converted as far as they are constant.
@@ -131,6 +132,14 @@ func skippable(target string) bool {
 
 func (c *compiler) bind(n *export.Node) (step, error) {
 	s := step{node: n}
+	switch n.Kind {
+	case export.CallModule:
+		s.hop = runCallModule
+		return s, c.plain(&s, n)
+	case export.GetAttr:
+		s.hop = runGetAttr
+		return s, nil
+	}
 	if hop, ok := hops[n.Target]; ok {
 		s.hop = hop
 		return s, c.plain(&s, n)
@@ -240,7 +249,8 @@ func (c *compiler) ref(a export.Argument) (ref, error) {
 			if err != nil {
 				return ref{}, err
 			}
-			dynamic = dynamic || x.kind != constRef
+			_, dict := x.val.(*dictRef)
+			dynamic = dynamic || x.kind != constRef || dict
 			r.list[i] = x
 		}
 		if !dynamic {
@@ -253,6 +263,12 @@ func (c *compiler) ref(a export.Argument) (ref, error) {
 			return ref{}, fmt.Errorf("subgraph %s: %w", a.Name, err)
 		}
 		return ref{val: k}, nil
+	case export.Tuple:
+		r, err := c.ref([]any(a))
+		if err == nil && r.kind == constRef {
+			r.val = pytree.Tuple(a)
+		}
+		return r, err
 	case *export.Dict:
 		d := &dictRef{keys: a.Keys}
 		for _, v := range a.Values {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/pt2go/pt2/aten"
+	"github.com/pt2go/pt2/export/passes"
 	"github.com/pt2go/pt2/symbolic"
 	"github.com/pt2go/pt2/tensor"
 )
@@ -40,6 +41,9 @@ func init() { // the table refers to functions that look into it
 		"torch.ops.higher_order.auto_functionalized":        runAutoFunctionalized,
 		"torch.ops.higher_order.auto_functionalized_v2":     runAutoFunctionalizedV2,
 		"torch.ops.higher_order.print":                      runPrint,
+		"_operator.getitem":                                 runGetItem,
+		passes.TreeFlattenSpec:                              runTreeFlattenSpec,
+		passes.TreeUnflatten:                                runTreeUnflatten,
 	}
 }
 

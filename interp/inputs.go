@@ -25,8 +25,13 @@ func (c *guardChecker) Check(leaves []any) (map[string]int64, error) {
 
 // newInputChecker compiles what the program assumes of its inputs.
 func newInputChecker(p *export.Program, opts Options) (inputChecker, error) {
+	return newInputCheckerAt(p, opts, keyPaths(p))
+}
+
+// newInputCheckerAt is newInputChecker with the paths of the inputs as messages name them.
+func newInputCheckerAt(p *export.Program, opts Options, paths []string) (inputChecker, error) {
 	spec := guards.Spec{Guards: p.GuardsCode()}
-	names, paths := InputNames(p), keyPaths(p)
+	names := InputNames(p)
 	j := 0
 	for i, s := range p.Signature().Inputs {
 		if s.Kind != export.UserInput {

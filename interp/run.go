@@ -2,6 +2,7 @@ package interp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/pt2go/pt2/aten"
@@ -35,7 +36,9 @@ type runner struct {
 	// autocast is the dtype of an enclosing wrap_with_autocast, Invalid outside.
 	autocast tensor.DType
 	depth    int
-	meter    *meter // nil without a memory limit
+	meter    *meter     // nil without a memory limit
+	within   *hierarchy // the module that is executed; nil outside of unflattened modules
+	turns    map[*InterpreterModuleDispatcher]int
 }
 
 // frame holds the values of one run of a graph: *aten.Value, int64, float64, bool, string or nil.
@@ -66,7 +69,7 @@ func (r *runner) run(k *code, inputs []any) ([]any, error) {
 		}
 		s := &k.steps[i]
 		if err := r.step(s, f); err != nil {
-			if _, ok := err.(*NodeError); ok && s.hop != nil {
+			if inner := (*NodeError)(nil); errors.As(err, &inner) && s.hop != nil {
 				return nil, err // the inner node says more
 			}
 			return nil, &NodeError{Node: s.node.Name, Target: s.node.Target, Err: err}
@@ -231,9 +234,13 @@ func tensorsOnly(results []any, n int) []any {
 
 func (r *runner) assign(f frame, o export.Argument, x any) error {
 	switch o := o.(type) {
-	case nil:
+	case nil, export.Unused:
 		return nil
 	case *export.Value:
+		if o.Kind == export.PytreeKind {
+			f[o.ID] = x
+			return nil
+		}
 		switch v := x.(type) {
 		case []*aten.Value: // a tuple of one that the archive records as a bare tensor
 			if len(v) != 1 {

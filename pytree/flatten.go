@@ -46,7 +46,7 @@ func (s *Spec) FlattenCall(args []any, kwargs any) ([]any, error) {
 
 // FlattenCall is [Spec.FlattenCall] with c's leaves.
 func (c *Codec) FlattenCall(s *Spec, args []any, kwargs any) ([]any, error) {
-	if !s.isCall() {
+	if !s.IsCall() {
 		return nil, &MismatchError{Reason: "the spec is not one of a call, (args, kwargs)", Want: s}
 	}
 	if kwargs == nil {
@@ -73,7 +73,7 @@ func (s *Spec) FlattenRequest(req any, names []string) ([]any, error) {
 
 // FlattenRequest is [Spec.FlattenRequest] with c's leaves.
 func (c *Codec) FlattenRequest(s *Spec, req any, names []string) ([]any, error) {
-	if !s.isCall() {
+	if !s.IsCall() {
 		return nil, &MismatchError{Reason: "the spec is not one of a call, (args, kwargs)", Want: s}
 	}
 	args, kwargs := s.Children[0], s.Children[1]
@@ -171,8 +171,8 @@ func variadic(get func(Key) (reflect.Value, bool), name string) (reflect.Value, 
 	return v.Index(n), true
 }
 
-// isCall reports the form of an in_spec: a tuple of a tuple and a dict.
-func (s *Spec) isCall() bool {
+// IsCall reports the form of an in_spec: a tuple of a tuple and a dict.
+func (s *Spec) IsCall() bool {
 	return s.Type == typeTuple && len(s.Children) == 2 && s.Children[0].Type == typeTuple && s.Children[1].Type == typeDict
 }
 

@@ -128,6 +128,17 @@ func build(r *rawSpec, fields map[string][]string, depth int) (*Spec, error) {
 	return s, nil
 }
 
+// KeyNames lists the keys of the children of a dict, or the names of the fields, as text.
+func (s *Spec) KeyNames() []string {
+	names := make([]string, len(s.keys))
+	for i, k := range s.keys {
+		if names[i] = k.Name; k.Kind == IntMapKey || k.Kind == SeqKey {
+			names[i] = strconv.FormatInt(k.Num, 10)
+		}
+	}
+	return names
+}
+
 // inner gives the context, which is JSON inside a string for most types.
 func (s *Spec) inner() []byte {
 	var text string

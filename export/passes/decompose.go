@@ -497,31 +497,7 @@ func (d *decomposer) moduleCalls(calls []export.ModuleCallEntry) []export.Module
 
 // finish drops what nobody uses, names what is left over, and numbers the values.
 func (d *decomposer) finish() {
-	used := map[*export.Value]bool{}
-	for _, o := range d.g.Outputs {
-		export.EachValue(o, func(v *export.Value) { used[v] = true })
-	}
-	for _, in := range d.g.Inputs {
-		if in.Value != nil {
-			used[in.Value] = true
-		}
-	}
-	var kept []*export.Node
-	for i := len(d.g.Nodes) - 1; i >= 0; i-- {
-		n := d.g.Nodes[i]
-		keep := !removable(n)
-		for _, o := range n.Outputs {
-			export.EachValue(o, func(v *export.Value) { keep = keep || used[v] })
-		}
-		if !keep {
-			continue
-		}
-		kept = append(kept, n)
-		for _, a := range n.Args {
-			export.EachValue(a.Value, func(v *export.Value) { used[v] = true })
-		}
-	}
-	slices.Reverse(kept)
+	kept, used := live(d.g)
 	d.g.Nodes = kept
 	values := d.g.Values[:0:0]
 	add := func(v *export.Value) { v.ID = len(values); values = append(values, v) }
@@ -543,6 +519,35 @@ func (d *decomposer) finish() {
 		}
 	}
 	d.g.Values = values
+}
+
+// live gives the nodes that must stay, and the values that somebody uses; inputs count as used.
+func live(g *export.Graph) (kept []*export.Node, used map[*export.Value]bool) {
+	used = map[*export.Value]bool{}
+	use := func(v *export.Value) { used[v] = true }
+	for _, o := range g.Outputs {
+		export.EachValue(o, use)
+	}
+	for _, in := range g.Inputs {
+		if in.Value != nil {
+			use(in.Value)
+		}
+	}
+	for _, n := range slices.Backward(g.Nodes) {
+		keep := !removable(n)
+		for _, o := range n.Outputs {
+			export.EachValue(o, func(v *export.Value) { keep = keep || used[v] })
+		}
+		if !keep {
+			continue
+		}
+		kept = append(kept, n)
+		for _, a := range n.Args {
+			export.EachValue(a.Value, use)
+		}
+	}
+	slices.Reverse(kept)
+	return kept, used
 }
 
 // removable reports a node that may go when nobody uses its results.
