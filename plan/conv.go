@@ -251,26 +251,19 @@ func (c *conv) pack(cache *Cache, scratch *[]float32) {
 	kind := fmt.Sprintf("conv %v %v %v %v %d %t %s", c.Kernel, c.Stride, c.Pad, c.Dilation, c.Groups, c.transposed, c.how)
 	c.packed = cache.get(kind, func() any {
 		w := contiguous(c.weight)
+		defer release(c.weight)
+		if !c.transposed {
+			return cpu.PackConv(&c.Conv, w, c.scale, true)
+		}
 		if c.scale != nil {
 			w = c.scaled(w, grow(scratch, len(w)))
 		}
-		defer release(c.weight)
-		if c.transposed {
-			return cpu.PackTransposed(&c.Conv, w)
-		}
-		return cpu.PackConv(&c.Conv, w)
+		return cpu.PackTransposed(&c.Conv, w)
 	}, append([]*aten.Value{c.weight}, c.consts...)...).(*cpu.PackedConv)
 }
 
-// scaled multiplies the filters of each output channel into r. w is [Out, In/Groups, kernel], or [In, Out/Groups, kernel] if transposed.
+// scaled multiplies the filters of each output channel of a transposed convolution into r. w is [In, Out/Groups, kernel].
 func (c *conv) scaled(w, r []float32) []float32 {
-	if !c.transposed {
-		per := len(w) / c.Out
-		for o, s := range c.scale {
-			cpu.MulScalarF32(r[o*per:(o+1)*per], w[o*per:(o+1)*per], s)
-		}
-		return r
-	}
 	outG, inG := c.Out/c.Groups, c.In/c.Groups
 	per := len(w) / (c.In * outG)
 	for i := range c.In {

@@ -144,6 +144,6 @@ func (l *linear) pack(cache *Cache, scratch *[]float32) {
 			b = cpu.Matrix{Data: w, Row: l.n, Col: 1}
 		}
 		defer release(l.weight)
-		return cpu.PackB(b, l.k, l.n)
+		return cpu.PackB(b, l.k, l.n, true)
 	}, append([]*aten.Value{l.weight}, l.consts...)...).(*cpu.PackedB)
 }

@@ -19,7 +19,7 @@ func volume(s [3]int) int { return s[0] * s[1] * s[2] }
 // ForwardF32 computes the convolution of tensors with channels first.
 func (c *Conv) ForwardF32(p *pool.Pool, x, w, bias, out []float32) {
 	c.throughLast(p, x, out, func(x, out []float32) {
-		ConvNHWC(p, c, PackConv(c, w), x, out, &Epilogue{ColBias: bias})
+		ConvNHWC(p, c, PackConv(c, w, nil, false), x, out, &Epilogue{ColBias: bias})
 	})
 }
 

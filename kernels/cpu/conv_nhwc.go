@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"runtime"
 	"unsafe"
 
 	"github.com/pt2go/pt2/internal/pool"
@@ -26,16 +27,21 @@ func (c *Conv) depthwise() bool {
 	return group == 1 || group == 2 || group == 4 || group == 8
 }
 
-// PackConv packs w, a contiguous weight [Out, In/Groups, Kernel...], for the convolution c. The result serves any N, Size and OutSize; those
-// of c decide which algorithm is faster. w must not change as long as the result is used.
-func PackConv(c *Conv, w []float32) *PackedConv {
+// PackConv packs w, a contiguous weight [Out, In/Groups, Kernel...], for the convolution c, times scale, a number for each output channel
+// (nil: 1). The result serves any N, Size and OutSize; those of c decide which algorithm is faster. w must not change as long as the result
+// is used. What is lasting, as a model's weights are, lies outside of Go's heap.
+func PackConv(c *Conv, w, scale []float32, lasting bool) *PackedConv {
 	taps, inG, outG := volume(c.Kernel), c.In/c.Groups, c.Out/c.Groups
 	if c.depthwise() {
 		pw := &PackedConv{depthwise: make([]float32, taps*inG*c.Out), zeros: make([]float32, c.In)}
 		for o := range c.Out { // [Out, In/Groups, kernel] becomes [kernel, In/Groups, Out]
+			f := float32(1)
+			if scale != nil {
+				f = scale[o]
+			}
 			for q := range inG {
 				for t := range taps {
-					pw.depthwise[(t*inG+q)*c.Out+o] = w[(o*inG+q)*taps+t]
+					pw.depthwise[(t*inG+q)*c.Out+o] = w[(o*inG+q)*taps+t] * f
 				}
 			}
 		}
@@ -44,22 +50,49 @@ func PackConv(c *Conv, w []float32) *PackedConv {
 	k := taps * inG
 	pw := &PackedConv{set: tileSetOf[float32](), zeros: make([]float32, max(c.Out, inG*c.Kernel[2]))}
 	if kernels, ok := winogradKernelsOf(); ok && c.winogradWins() {
-		pw.packWinograd(c, w, kernels)
+		pw.packWinograd(c, w, scale, kernels, lasting)
 		return pw
 	}
 	for g := range c.Groups {
-		last := w[g*outG*k : (g+1)*outG*k] // [Out/Groups, kernel, In/Groups]
-		if taps > 1 && inG > 1 {
-			last = make([]float32, outG*k)
-			for o := range outG {
-				TransposeF32(last[o*k:], w[(g*outG+o)*k:], inG, taps, inG, taps)
-			}
+		packed := packedFor[float32](pw, k*pw.set.packedWidth(outG), lasting)
+		f := scale
+		if f != nil {
+			f = f[g*outG:]
 		}
-		packed := packedMemory[float32](k * pw.set.packedWidth(outG))
-		pw.set.packB(nil, packed, Matrix{last, 1, k}, k, outG)
+		pw.packFilters(packed, w[g*outG*k:(g+1)*outG*k], f, inG, taps, outG)
 		pw.groups = append(pw.groups, packed)
 	}
 	return pw
+}
+
+// packFilters packs w [Out, In, kernel], panel by panel, so that little memory is needed for filters whose order is changed.
+func (pw *PackedConv) packFilters(dst, w, scale []float32, in, taps, out int) {
+	k := in * taps
+	if k == 0 {
+		return
+	}
+	changed := taps > 1 && in > 1 || scale != nil
+	var buf *buffer[float32]
+	if changed {
+		buf = scratch(min(out, pw.set.nr) * k)
+		defer buf.free()
+	}
+	for j := 0; j < out; j += pw.set.nr {
+		width := pw.set.panelWidth(j, out)
+		n := min(width, out-j)
+		src := w[j*k : (j+n)*k]
+		if changed {
+			for o := range n { // [In, kernel] becomes [kernel, In]
+				row := buf.data[o*k : (o+1)*k]
+				TransposeF32(row, src[o*k:], in, taps, in, taps)
+				if scale != nil {
+					MulScalarF32(row, row, scale[j+o])
+				}
+			}
+			src = buf.data
+		}
+		packPanel(dst[j*k:][:k*width], src, Matrix{src, 1, k}, k, n, width)
+	}
 }
 
 // ConvNHWC computes the convolution of x [N, Size..., In] to out [N, OutSize..., Out], both dense with channels last, then the
@@ -69,6 +102,7 @@ func ConvNHWC(p *pool.Pool, c *Conv, w *PackedConv, x, out []float32, ep *Epilog
 	if positions*c.Out == 0 {
 		return
 	}
+	defer runtime.KeepAlive(w) // whose memory is not Go's
 	if w.winograd != nil || w.depthwise != nil {
 		var buf *buffer[float32]
 		ep, buf = ep.apartFrom(out)

@@ -2,7 +2,9 @@ package cpu
 
 import (
 	"fmt"
+	"math"
 	"math/rand"
+	"slices"
 	"testing"
 
 	"github.com/pt2go/pt2/internal/pool"
@@ -18,6 +20,34 @@ func toLast(x []float32, n, ch, pos int) []float32 {
 }
 
 func toFirst(x []float32, n, ch, pos int) []float32 { return toLast(x, n, pos, ch) }
+
+func packConv(c *Conv, w []float32) *PackedConv { return PackConv(c, w, nil, false) }
+
+// Filters are multiplied by a number for each output channel, in each of their forms; where a result is not finite the tile is computed
+// again with the filters as they were given.
+func TestPackedScale(t *testing.T) {
+	rng := rand.New(rand.NewSource(5))
+	inf := float32(math.Inf(1))
+	for _, c := range []Conv{
+		conv2d(1, 33, 40, 1, 6, 6, 3, 3, 1, 1, 1), conv2d(1, 33, 40, 1, 6, 6, 1, 1, 1, 0, 1), conv2d(1, 64, 40, 4, 6, 6, 3, 3, 1, 1, 1),
+		conv2d(1, 40, 40, 40, 6, 6, 3, 3, 1, 1, 1), conv2d(1, 64, 80, 1, 16, 16, 3, 3, 1, 1, 1),
+	} {
+		for _, lasting := range []bool{false, true} {
+			x, w, scale := randoms(rng, c.N*c.In*volume(c.Size)), randoms(rng, c.Out*c.In/c.Groups*volume(c.Kernel)), randoms(rng, c.Out)
+			x[rng.Intn(len(x))] = inf
+			scaled := slices.Clone(w)
+			per := len(w) / c.Out
+			for i := range scaled {
+				scaled[i] *= scale[i/per]
+			}
+			got, want := make([]float32, c.N*c.Out*volume(c.OutSize)), make([]float64, c.N*c.Out*volume(c.OutSize))
+			ConvDirect(&c, widen(x), widen(scaled), nil, want)
+			packed := PackConv(&c, w, scale, lasting)
+			ConvNHWC(nil, &c, packed, toLast(x, c.N, c.In, volume(c.Size)), got, nil)
+			closeTo(t, fmt.Sprintf("%+v", c), toFirst(got, c.N, c.Out, volume(c.OutSize)), want, 1e-4)
+		}
+	}
+}
 
 func TestConvNHWCAgainstDefinition(t *testing.T) {
 	rng := rand.New(rand.NewSource(1))
@@ -52,7 +82,7 @@ func TestConvNHWCAgainstDefinition(t *testing.T) {
 					buf := randoms(rng, n+32)
 					frame := append([]float32(nil), buf...)
 					got := buf[16 : 16+n : 16+n]
-					ConvNHWC(p, &c, PackConv(&c, w), toLast(x, c.N, c.In, volume(c.Size)), got, ep)
+					ConvNHWC(p, &c, packConv(&c, w), toLast(x, c.N, c.In, volume(c.Size)), got, ep)
 					name := fmt.Sprintf("%+v", c)
 					closeTo(t, name, toFirst(got, c.N, c.Out, pos), want, 1e-4)
 					for i := range buf {
@@ -115,7 +145,7 @@ func BenchmarkConvNHWC(b *testing.B) {
 			conv2d(1, 240, 240, 240, 28, 28, 5, 5, 1, 2, 1), conv2d(1, 672, 672, 672, 14, 14, 5, 5, 2, 2, 1), conv2d(1, 960, 960, 960, 7, 7, 5, 5, 1, 2, 1),
 			conv2d(1, 96, 96, 96, 56, 56, 7, 7, 1, 3, 1), conv2d(1, 384, 384, 384, 14, 14, 7, 7, 1, 3, 1),
 		} {
-			x, w := randoms(rng, c.N*c.In*volume(c.Size)), PackConv(&c, randoms(rng, c.Out*c.In/c.Groups*volume(c.Kernel)))
+			x, w := randoms(rng, c.N*c.In*volume(c.Size)), packConv(&c, randoms(rng, c.Out*c.In/c.Groups*volume(c.Kernel)))
 			out := make([]float32, c.N*c.Out*volume(c.OutSize))
 			ep := &Epilogue{ColBias: randoms(rng, c.Out), Act: Activation{Kind: ActReLU}}
 			b.Run(fmt.Sprintf("%dx%d-%d-g%d-k%d-s%d-t%d", c.Size[1], c.In, c.Out, c.Groups, c.Kernel[2], c.Stride[2], threads), func(b *testing.B) {
@@ -135,7 +165,7 @@ func BenchmarkConvCold(b *testing.B) {
 	for _, c := range []Conv{conv2d(1, 256, 256, 1, 14, 14, 3, 3, 1, 1, 1), conv2d(1, 512, 512, 1, 7, 7, 3, 3, 1, 1, 1), conv2d(1, 128, 128, 1, 28, 28, 3, 3, 1, 1, 1)} {
 		var w []*PackedConv
 		for range 192 << 20 / (4 * 9 * c.In * c.Out) {
-			w = append(w, PackConv(&c, randoms(rng, c.Out*c.In*9)))
+			w = append(w, packConv(&c, randoms(rng, c.Out*c.In*9)))
 		}
 		x, out := randoms(rng, c.N*c.In*volume(c.Size)), make([]float32, c.N*c.Out*volume(c.OutSize))
 		b.Run(fmt.Sprintf("%dx%d-%d-k%d", c.Size[1], c.In, c.Out, c.Kernel[2]), func(b *testing.B) {
@@ -193,7 +223,7 @@ func TestConvNHWCRandom(t *testing.T) {
 				copy(got, ep.Residual)
 				ep.Residual = got
 			}
-			ConvNHWC([]*pool.Pool{nil, p}[rng.Intn(2)], &c, PackConv(&c, w), toLast(x, c.N, c.In, volume(c.Size)), got, ep)
+			ConvNHWC([]*pool.Pool{nil, p}[rng.Intn(2)], &c, packConv(&c, w), toLast(x, c.N, c.In, volume(c.Size)), got, ep)
 			closeTo(t, fmt.Sprintf("%+v act %d first %v", c, ep.Act.Kind, ep.ActFirst), toFirst(got, c.N, c.Out, pos), want, 2e-4)
 		}
 	})

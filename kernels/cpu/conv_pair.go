@@ -1,6 +1,10 @@
 package cpu
 
-import "github.com/pt2go/pt2/internal/pool"
+import (
+	"runtime"
+
+	"github.com/pt2go/pt2/internal/pool"
+)
 
 // Pair is a convolution of single positions and a depthwise one over its result, which never exists as a whole: it is made a band of
 // rows at a time, so that it stays in the cache.
@@ -20,6 +24,7 @@ func (c Pair) Wins() bool {
 
 // ConvPairNHWC is [ConvNHWC] of First, from x [N, Size..., In] with its epilogue, then of Second to out. The epilogues have no residual.
 func ConvPairNHWC(p *pool.Pool, c Pair, wa, wb *PackedConv, x, out []float32, epA, epB *Epilogue) {
+	defer runtime.KeepAlive(wa) // whose memory is not Go's
 	a, b := c.First, c.Second
 	s := newSlide(b, wb, nil, out, epB)
 	if s == nil || wa.groups == nil {

@@ -20,7 +20,7 @@ func TestConvPair(t *testing.T) {
 			a := conv2d(s.n, s.in, s.ch, 1, s.h, s.w, 1, 1, 1, 0, 1)
 			b := conv2d(s.n, s.ch, s.ch, s.ch, s.h, s.w, s.kernel, s.kernel, s.stride, s.pad, 1)
 			x, mid, want := randoms(rng, a.N*a.In*volume(a.Size)), make([]float32, a.N*a.Out*volume(a.OutSize)), make([]float32, b.N*b.Out*volume(b.OutSize))
-			wa, wb := PackConv(&a, randoms(rng, a.In*a.Out)), PackConv(&b, randoms(rng, b.Out*volume(b.Kernel)))
+			wa, wb := packConv(&a, randoms(rng, a.In*a.Out)), packConv(&b, randoms(rng, b.Out*volume(b.Kernel)))
 			epA := &Epilogue{ColBias: randoms(rng, a.Out), Act: Activation{Kind: ActHardSwish}}
 			epB := &Epilogue{ColBias: randoms(rng, b.Out), Act: Activation{Kind: ActSiLU}}
 			ConvNHWC(nil, &a, wa, x, mid, epA)

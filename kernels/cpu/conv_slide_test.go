@@ -53,7 +53,7 @@ func testDepthwise(t *testing.T, p *pool.Pool, rng *rand.Rand, c *Conv, act Acti
 	for i := range out {
 		out[i] = 7
 	}
-	ConvNHWC(p, c, PackConv(c, w), in[frame:frame+size:frame+size], out[frame:frame+n:frame+n], &Epilogue{ColBias: bias, Act: act})
+	ConvNHWC(p, c, packConv(c, w), in[frame:frame+size:frame+size], out[frame:frame+n:frame+n], &Epilogue{ColBias: bias, Act: act})
 	name := fmt.Sprintf("%+v act %d", *c, act.Kind)
 	closeTo(t, name, toFirst(out[frame:frame+n], c.N, c.Out, volume(c.OutSize)), want, 1e-4)
 	for i, v := range out {

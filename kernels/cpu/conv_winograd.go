@@ -37,7 +37,8 @@ type winogradKernels struct{ in, out tileFunc }
 type winogradWeight struct {
 	kernels winogradKernels
 	packed  []float32 // 36 times [In, Out]
-	plain   []float32 // as it was given
+	plain   []float32 // as it was given,
+	scale   []float32 // and what it is multiplied with; nil: 1
 }
 
 const (
@@ -68,8 +69,8 @@ func (c *Conv) winogradTiles() int {
 	return c.N * c.Size[0] * ((c.OutSize[1] + 3) / 4) * ((c.OutSize[2] + 3) / 4)
 }
 
-// packWinograd transforms the filters w [Out, In, 3, 3].
-func (pw *PackedConv) packWinograd(c *Conv, w []float32, kernels winogradKernels) {
+// packWinograd transforms the filters w [Out, In, 3, 3], times scale, a panel at a time.
+func (pw *PackedConv) packWinograd(c *Conv, w, scale []float32, kernels winogradKernels, lasting bool) {
 	g := winogradG()
 	var both [9 * 36]float32
 	for i := range 6 {
@@ -81,14 +82,26 @@ func (pw *PackedConv) packWinograd(c *Conv, w []float32, kernels winogradKernels
 			}
 		}
 	}
-	pairs := c.Out * c.In
-	all := scratch(36 * pairs)
-	defer all.free()
-	Gemm(nil, 36, pairs, 9, Matrix{both[:], 1, 36}, Matrix{w, 1, 9}, all.data, pairs, false, nil)
 	size := c.In * pw.set.packedWidth(c.Out)
-	pw.winograd = &winogradWeight{kernels: kernels, plain: w, packed: packedMemory[float32](36 * size)}
-	for p := range 36 {
-		pw.set.packB(nil, pw.winograd.packed[p*size:], Matrix{all.data[p*pairs:], 1, c.In}, c.In, c.Out)
+	pw.winograd = &winogradWeight{kernels: kernels, plain: w, scale: scale, packed: packedFor[float32](pw, 36*size, lasting)}
+	nr := pw.set.nr
+	all := scratch(36 * nr * c.In) // of the filters of a panel
+	defer all.free()
+	for j := 0; j < c.Out; j += nr {
+		width := pw.set.panelWidth(j, c.Out)
+		n := min(width, c.Out-j)
+		pairs := n * c.In
+		Gemm(nil, 36, pairs, 9, Matrix{both[:], 1, 36}, Matrix{w[j*c.In*9:], 1, 9}, all.data, pairs, false, nil)
+		for p := range 36 {
+			from := all.data[p*pairs : (p+1)*pairs]
+			if scale != nil {
+				for o := range n {
+					row := from[o*c.In : (o+1)*c.In]
+					MulScalarF32(row, row, scale[j+o])
+				}
+			}
+			packPanel(pw.winograd.packed[p*size+j*c.In:][:c.In*width], from, Matrix{from, 1, c.In}, c.In, n, width)
+		}
 	}
 }
 
@@ -232,14 +245,17 @@ func (w *winogradConv) again(t *winogradTile, image, y, x, rows, cols int) {
 			at := t.offsets[a*winogradOut+b]
 			for o := range c.Out {
 				s := w.bias[o]
-				f := w.pw.winograd.plain[o*c.In*9:]
+				f, scale := w.pw.winograd.plain[o*c.In*9:], float32(1)
+				if w.pw.winograd.scale != nil {
+					scale = w.pw.winograd.scale[o]
+				}
 				for k := range 9 {
 					iy, ix := y+a-c.Pad[1]+k/3, x+b-c.Pad[2]+k%3
 					if iy < 0 || iy >= c.Size[1] || ix < 0 || ix >= c.Size[2] {
 						continue
 					}
 					for i, v := range src[(iy*c.Size[2]+ix)*c.In:][:c.In] {
-						s += v * f[i*9+k]
+						s += v * (f[i*9+k] * scale)
 					}
 				}
 				w.out[at+o] = clampF32(s, w.lo, w.hi)

@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"runtime"
 	"unsafe"
 
 	"github.com/pt2go/pt2/internal/pool"
@@ -67,6 +68,7 @@ func GemmPacked(p *pool.Pool, m int, a Matrix, b *PackedB, c []float32, ldc int,
 		emptyProduct(m, b.N, c, ldc, beta, ep.over(c, ldc))
 		return
 	}
+	defer runtime.KeepAlive(b) // whose memory is not Go's
 	w := &product[float32]{set: b.set, m: m, n: b.N, segments: 1, length: b.K, packed: b.data, c: c, ldc: ldc, beta: beta, ep: ep}
 	defer w.readA(p, a).free()
 	w.run(p)

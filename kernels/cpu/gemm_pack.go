@@ -19,16 +19,22 @@ const prefetched = 256
 // packedMemory is memory for n packed elements, with more behind them: asking ahead for memory that was never touched would be slow.
 func packedMemory[T Float](n int) []T {
 	data := make([]T, n+prefetched)
-	hugePages(data)
-	data[n] = 0
-	data[n+prefetched-1] = 0
+	touch(data)
 	return data[:n]
 }
 
-// PackB packs b, a [K, N] matrix.
-func PackB(b Matrix, k, n int) *PackedB {
+// touch asks for large pages and makes those at the end exist.
+func touch[T Float](data []T) {
+	hugePages(data)
+	data[len(data)-prefetched] = 0
+	data[len(data)-1] = 0
+}
+
+// PackB packs b, a [K, N] matrix. What is lasting, as weights are, lies outside of Go's heap.
+func PackB(b Matrix, k, n int, lasting bool) *PackedB {
 	set := tileSetOf[float32]()
-	p := &PackedB{K: k, N: n, set: set, data: packedMemory[float32](k * set.packedWidth(n))}
+	p := &PackedB{K: k, N: n, set: set}
+	p.data = packedFor[float32](p, k*set.packedWidth(n), lasting)
 	set.packB(nil, p.data, b, k, n)
 	return p
 }

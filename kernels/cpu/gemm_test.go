@@ -60,11 +60,11 @@ func checkGemm(t *testing.T, rng *rand.Rand, p *pool.Pool, m, n, k, trans int, b
 	}
 	packed, own, packedOwn := slices.Clone(c), slices.Clone(c), slices.Clone(c)
 	Gemm(p, m, n, k, a, b, c, ldc, beta, &Epilogue{ColBias: bias})
-	GemmPacked(p, m, a, PackB(b, k, n), packed, ldc, beta, &Epilogue{ColBias: bias})
+	GemmPacked(p, m, a, PackB(b, k, n, false), packed, ldc, beta, &Epilogue{ColBias: bias})
 	results := map[string][]float32{"Gemm": c, "GemmPacked": packed}
 	if beta { // the same with C as its own residual
 		Gemm(p, m, n, k, a, b, own, ldc, false, &Epilogue{ColBias: bias, Residual: own, ResidualStep: ldc})
-		GemmPacked(p, m, a, PackB(b, k, n), packedOwn, ldc, false, &Epilogue{ColBias: bias, Residual: packedOwn, ResidualStep: ldc})
+		GemmPacked(p, m, a, PackB(b, k, n, false), packedOwn, ldc, false, &Epilogue{ColBias: bias, Residual: packedOwn, ResidualStep: ldc})
 		results["Gemm, residual"], results["GemmPacked, residual"] = own, packedOwn
 	}
 	for name, got := range results {
@@ -98,7 +98,7 @@ func BenchmarkGemmPacked(b *testing.B) {
 		defer p.Close()
 		for _, s := range gemmShapes {
 			m, k, n := s[0], s[1], s[2]
-			x, w, c := randoms(rng, m*k), PackB(Matrix{randoms(rng, k*n), n, 1}, k, n), make([]float32, m*n)
+			x, w, c := randoms(rng, m*k), PackB(Matrix{randoms(rng, k*n), n, 1}, k, n, false), make([]float32, m*n)
 			b.Run(fmt.Sprintf("%dx%dx%d-t%d", m, k, n, threads), func(b *testing.B) {
 				for b.Loop() {
 					GemmPacked(p, m, Matrix{x, k, 1}, w, c, n, false, nil)
@@ -121,7 +121,7 @@ func BenchmarkGemmCold(b *testing.B) {
 			x, c := randoms(rng, m*k), make([]float32, m*n)
 			var w []*PackedB
 			for range 256 << 20 / (4 * k * n) {
-				w = append(w, PackB(Matrix{randoms(rng, k*n), n, 1}, k, n))
+				w = append(w, PackB(Matrix{randoms(rng, k*n), n, 1}, k, n, false))
 			}
 			b.Run(fmt.Sprintf("%dx%dx%d-t%d", m, k, n, threads), func(b *testing.B) {
 				i := 0

@@ -42,7 +42,7 @@ func PackLSTM(in, hidden int, wih, whh, bih, bhh []float32) *Recurrent {
 			copy(wide[col*hidden:(col+1)*hidden], whh[at*hidden:])
 		}
 	}
-	r.stateB = PackB(Matrix{wide, 1, hidden}, hidden, n)
+	r.stateB = PackB(Matrix{wide, 1, hidden}, hidden, n, false)
 	return r
 }
 
@@ -91,7 +91,7 @@ func packRecurrent(gates, in, hidden int, wih, whh []float32) *Recurrent {
 			panel[k*cols] = v
 		}
 	}
-	r.input = PackB(Matrix{wide, 1, in}, in, n)
+	r.input = PackB(Matrix{wide, 1, in}, in, n, false)
 	return r
 }
 
