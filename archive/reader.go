@@ -228,6 +228,9 @@ func (r *Reader) Contents(e *Record) ([]byte, error) {
 	return e.bytes, e.err
 }
 
+// droppedBytes is from what size on a mapped record's pages are given back when its checksum is known.
+const droppedBytes = 256 << 10
+
 func (r *Reader) load(e *Record) ([]byte, error) {
 	raw, err := r.slice(e.Offset, e.packed)
 	if err != nil {
@@ -241,6 +244,9 @@ func (r *Reader) load(e *Record) ([]byte, error) {
 	if !r.opts.SkipChecksums {
 		if got := crc32.ChecksumIEEE(raw); got != e.crc {
 			return nil, &FormatError{e.raw, e.Offset, fmt.Sprintf("checksum %08x, the directory says %08x: the file is damaged", got, e.crc), ErrChecksum}
+		}
+		if r.mapped && len(raw) >= droppedBytes {
+			mmap.Drop(raw) // until somebody wants it: of a table, few pages may be
 		}
 	}
 	return raw, nil

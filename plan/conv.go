@@ -1,7 +1,9 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/pt2go/pt2/aten"
 	"github.com/pt2go/pt2/internal/mmap"
@@ -202,27 +204,36 @@ func floats(v *aten.Value) []float32 {
 	return f
 }
 
-// packWeights is the pass that puts weights in the order of the kernels, scaled by what was folded into them.
+// packWeights is the pass that puts weights in the order of the kernels, scaled by what was folded into them. Large ones come first: while
+// a weight is packed it is in memory twice, so that should be while the others are not there yet.
 func (g *graph) packWeights() {
-	var jobs []func(scratch *[]float32)
+	type job struct {
+		size int64
+		pack func(cache *Cache, scratch *[]float32)
+	}
+	var jobs []job
+	add := func(w *aten.Value, pack func(cache *Cache, scratch *[]float32)) {
+		jobs = append(jobs, job{w.T.Numel(), pack})
+	}
 	for _, in := range g.instrs {
 		switch in.Op {
 		case convOp:
 			c := in.Args.V[2].(*conv)
-			jobs = append(jobs, func(scratch *[]float32) { c.pack(g.opts.Cache, scratch) })
+			add(c.weight, c.pack)
 		case pairOp:
 			c := in.Args.V[1].(*pair)
-			jobs = append(jobs, func(scratch *[]float32) { c.first.pack(g.opts.Cache, scratch) },
-				func(scratch *[]float32) { c.second.pack(g.opts.Cache, scratch) })
+			add(c.first.weight, c.first.pack)
+			add(c.second.weight, c.second.pack)
 		case linearOp:
 			l := in.Args.V[2].(*linear)
-			jobs = append(jobs, func(scratch *[]float32) { l.pack(g.opts.Cache, scratch) })
+			add(l.weight, l.pack)
 		}
 	}
+	slices.SortStableFunc(jobs, func(a, b job) int { return cmp.Compare(b.size, a.size) })
 	g.pool.ParallelFor(len(jobs), 1, func(lo, hi int) {
 		var scratch []float32
-		for _, f := range jobs[lo:hi] {
-			f(&scratch)
+		for _, j := range jobs[lo:hi] {
+			j.pack(g.opts.Cache, &scratch)
 		}
 	})
 }
