@@ -443,6 +443,12 @@ func TestPointwise(t *testing.T) {
 		{"short rows", [][]int64{{7, 50, 1}, {50, 6}, {7, 1, 6}}, func(b *builder, in values) values {
 			return values{b.Call("mul.Tensor", b.Call("exp", b.Call("mul.Tensor", in[0], in[1])), in[2])}
 		}, nil, nil, 0},
+		{"operands that repeat in different ways", [][]int64{{7, 300, 1}, {300, 18}, {7, 1, 18}, {7, 300, 18}, {300, 1}}, func(b *builder, in values) values {
+			y := b.Call("add.Tensor", b.Call("mul.Tensor", in[0], in[1]), in[2])
+			z := b.Call("mul.Tensor", b.Call("_to_copy", in[4], aten.Kw("dtype", tensor.BFloat16)), b.Call("_to_copy", in[1], aten.Kw("dtype", tensor.BFloat16)))
+			return values{b.Call("mul.Tensor", y, in[3]), b.Call("exp", b.Call("mul.Tensor", in[0], in[4])), b.Call("neg", z),
+				b.Call("where.self", b.Call("gt.Scalar", in[0], 0), in[1], in[3])}
+		}, nil, nil, 0},
 		{"in place, through a view", [][]int64{{4, 6}}, func(b *builder, in values) values {
 			x := b.Call("mul.Scalar", in[0], 2)
 			b.Call("add_.Scalar", b.Call("select.int", x, 0, 1), 1)

@@ -57,6 +57,8 @@ type operand struct {
 	full    bool  // element i of memory belongs to element i of the result
 	repeats bool  // every block of whole periods is alike
 	strides []int // by dimension of the space
+	// The same walk with as few dimensions as this operand needs, innermost first.
+	walkSizes, walkSteps []int
 }
 
 // String lists the steps: "t0 = mul(x0, x1), sigmoid(t0)".
@@ -403,6 +405,7 @@ func (e *expression) lower(out *aten.Value) *program {
 	for i := range p.ins {
 		o := &p.ins[i]
 		o.repeats = !o.full && p.repeats(o)
+		o.walk(p.sizes)
 	}
 	p.assign(e)
 	return p
@@ -438,6 +441,19 @@ func (p *program) space(e *expression, out *aten.Value) {
 		p.sizes = []int{1}
 		for i := range p.ins {
 			p.ins[i].strides = []int{0}
+		}
+	}
+}
+
+// walk merges those dimensions of the space that this operand goes through evenly.
+func (o *operand) walk(sizes []int) {
+	for d, n := range sizes {
+		last := len(o.walkSizes) - 1
+		switch {
+		case last >= 0 && o.strides[d] == o.walkSteps[last]*o.walkSizes[last]:
+			o.walkSizes[last] *= n
+		default:
+			o.walkSizes, o.walkSteps = append(o.walkSizes, n), append(o.walkSteps, o.strides[d])
 		}
 	}
 }
@@ -624,7 +640,7 @@ func widen(dt tensor.DType, dst []float32, x []uint16) {
 func (w *blockState) load(p *program, j int, t *tensor.Tensor, i0, n int, first bool) []float32 {
 	o, own := &p.ins[j], w.own[j][:n]
 	if o.repeats && !first {
-		return own
+		return w.regs[j][:n] // of the block before, which was at least as long
 	}
 	switch {
 	case o.dtype == tensor.Bool:
@@ -632,7 +648,7 @@ func (w *blockState) load(p *program, j int, t *tensor.Tensor, i0, n int, first 
 		if o.full {
 			bits = tensor.Data[uint8](t)[i0 : i0+n]
 		} else {
-			gather(p, o, bits, tensor.Data[uint8](t), i0)
+			gather(o, bits, tensor.Data[uint8](t), i0)
 		}
 		for i, b := range bits {
 			own[i] = float32(b)
@@ -642,55 +658,78 @@ func (w *blockState) load(p *program, j int, t *tensor.Tensor, i0, n int, first 
 		if o.full {
 			half = tensor.Data[uint16](t)[i0 : i0+n]
 		} else {
-			gather(p, o, half, tensor.Data[uint16](t), i0)
+			gather(o, half, tensor.Data[uint16](t), i0)
 		}
 		widen(o.dtype, own, half)
 	case o.full:
 		return tensor.Data[float32](t)[i0 : i0+n : i0+n]
 	default:
-		gather(p, o, own, tensor.Data[float32](t), i0)
+		// A run without gaps is read where it lies.
+		if inner := o.walkSizes[0]; o.walkSteps[0] == 1 && i0%inner+n <= inner && len(o.walkSizes) <= 2 {
+			at := i0 % inner
+			if len(o.walkSizes) == 2 {
+				at += i0 / inner * o.walkSteps[1]
+			}
+			return tensor.Data[float32](t)[at : at+n : at+n]
+		}
+		gather(o, own, tensor.Data[float32](t), i0)
 	}
 	return own
 }
 
 // gather writes the operand's elements for places i0 and on of the result.
-func gather[T float32 | uint16 | uint8](p *program, o *operand, dst, src []T, i0 int) {
-	inner, step := p.sizes[0], o.strides[0]
+func gather[T float32 | uint16 | uint8](o *operand, dst, src []T, i0 int) {
+	sizes, steps := o.walkSizes, o.walkSteps
+	inner, step := sizes[0], steps[0]
 	x, rest, at := i0%inner, i0/inner, 0
 	var buf [8]int
 	idx := buf[:]
-	if len(p.sizes) > len(idx) {
-		idx = make([]int, len(p.sizes))
+	if len(sizes) > len(idx) {
+		idx = make([]int, len(sizes))
 	}
-	for d := 1; d < len(p.sizes); d++ {
-		idx[d] = rest % p.sizes[d]
-		rest /= p.sizes[d]
-		at += idx[d] * o.strides[d]
+	for d := 1; d < len(sizes); d++ {
+		idx[d] = rest % sizes[d]
+		rest /= sizes[d]
+		at += idx[d] * steps[d]
 	}
 	for len(dst) > 0 {
-		n := min(inner-x, len(dst))
-		row := dst[:n]
+		n, rows := min(inner-x, len(dst)), 1
 		switch step {
 		case 1:
-			copy(row, src[at+x:])
+			copy(dst[:n], src[at+x:])
 		case 0:
-			v := src[at]
-			for i := range row {
-				row[i] = v
+			if n == inner && len(sizes) > 1 && steps[1] == 1 {
+				rows = min(len(dst)/n, sizes[1]-idx[1])
 			}
+			repeatEach(dst[:rows*n], src[at:at+rows], n)
 		default:
+			row := dst[:n]
 			for i := range row {
 				row[i] = src[at+(x+i)*step]
 			}
 		}
-		dst, x = dst[n:], 0
-		for d := 1; d < len(p.sizes); d++ {
-			at += o.strides[d]
-			if idx[d]++; idx[d] < p.sizes[d] {
+		dst, x = dst[rows*n:], 0
+		for d := 1; d < len(sizes); d++ {
+			at += rows * steps[d]
+			if idx[d] += rows; idx[d] < sizes[d] {
 				break
 			}
-			at -= idx[d] * o.strides[d]
-			idx[d] = 0
+			at -= idx[d] * steps[d]
+			idx[d], rows = 0, 1
+		}
+	}
+}
+
+// repeatEach writes each element of src n times.
+func repeatEach[T float32 | uint16 | uint8](dst, src []T, n int) {
+	if d, ok := any(dst).([]float32); ok {
+		cpu.RepeatF32(d, any(src).([]float32), n)
+		return
+	}
+	for i, v := range src {
+		row := dst[i*n : (i+1)*n]
+		for j := range row {
+			row[j] = v
 		}
 	}
 }

@@ -138,8 +138,9 @@ func LeakyReLUF32(dst, x []float32, slope float32) { rowLeakyReLU.run(dst, x, sl
 
 // FillF32 is dst = s.
 func FillF32(dst []float32, s float32) {
-	for i := range dst {
-		dst[i] = s
+	if len(dst) > 0 {
+		one := [1]float32{s}
+		RepeatF32(dst, one[:], len(dst))
 	}
 }
 

@@ -4943,6 +4943,44 @@ where_done:
 	VZEROUPPER
 	RET
 
+// func repeatF32AVX2(dst *float32, src *float32, m int, each int)
+// Requires: AVX
+TEXT ·repeatF32AVX2(SB), NOSPLIT, $0-32
+	MOVQ    dst+0(FP), AX
+	MOVQ    src+8(FP), CX
+	MOVQ    m+16(FP), DX
+	MOVQ    each+24(FP), BX
+	MOVQ    BX, SI
+	ANDQ    $+7, SI
+	MOVQ    SI, DI
+	LEAQ    tailmask<>+32(SB), R8
+	NEGQ    DI
+	VMOVUPS (R8)(DI*4), Y0
+
+repeat_next:
+	TESTQ        DX, DX
+	JE           repeat_done
+	VBROADCASTSS (CX), Y1
+	ADDQ         $+4, CX
+	MOVQ         BX, DI
+
+repeat_vectors:
+	SUBQ    $+8, DI
+	JL      repeat_tail
+	VMOVUPS Y1, (AX)
+	ADDQ    $+32, AX
+	JMP     repeat_vectors
+
+repeat_tail:
+	VMASKMOVPS Y1, Y0, (AX)
+	LEAQ       (AX)(SI*4), AX
+	DECQ       DX
+	JMP        repeat_next
+
+repeat_done:
+	VZEROUPPER
+	RET
+
 // func affineF32AVX2(dst *float32, x *float32, scale float32, shift float32, n int)
 // Requires: AVX, FMA3
 TEXT ·affineF32AVX2(SB), NOSPLIT, $0-32
@@ -8742,6 +8780,44 @@ where_tail:
 	VMOVUPS      Z9, K1, (AX)
 
 where_done:
+	VZEROUPPER
+	RET
+
+// func repeatF32AVX512(dst *float32, src *float32, m int, each int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·repeatF32AVX512(SB), NOSPLIT, $0-32
+	MOVQ  dst+0(FP), AX
+	MOVQ  src+8(FP), CX
+	MOVQ  m+16(FP), DX
+	MOVQ  each+24(FP), BX
+	MOVQ  BX, SI
+	ANDQ  $+15, SI
+	MOVQ  SI, DI
+	MOVQ  $-1, R8
+	BZHIQ DI, R8, R8
+	KMOVQ R8, K1
+
+repeat_next:
+	TESTQ        DX, DX
+	JE           repeat_done
+	VBROADCASTSS (CX), Z0
+	ADDQ         $+4, CX
+	MOVQ         BX, DI
+
+repeat_vectors:
+	SUBQ    $+16, DI
+	JL      repeat_tail
+	VMOVUPS Z0, (AX)
+	ADDQ    $+64, AX
+	JMP     repeat_vectors
+
+repeat_tail:
+	VMOVUPS Z0, K1, (AX)
+	LEAQ    (AX)(SI*4), AX
+	DECQ    DX
+	JMP     repeat_next
+
+repeat_done:
 	VZEROUPPER
 	RET
 

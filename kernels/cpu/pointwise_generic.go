@@ -167,3 +167,12 @@ func softplus64(x float64) float64 {
 	}
 	return math.Log1p(math.Exp(x))
 }
+
+func repeatGeneric(dst, src []float32, each int) {
+	for i, v := range src {
+		row := dst[i*each : (i+1)*each]
+		for j := range row {
+			row[j] = v
+		}
+	}
+}

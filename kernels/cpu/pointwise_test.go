@@ -238,6 +238,30 @@ func TestComposedFunctions(t *testing.T) {
 	})
 }
 
+func TestRepeat(t *testing.T) {
+	src := inputs(70)
+	variants(t, func(t *testing.T) {
+		for each := 1; each < 70; each++ {
+			for m := range 5 {
+				buf := make([]float32, m*each+20)
+				for i := range buf {
+					buf[i] = canary
+				}
+				RepeatF32(buf[10:10+m*each], src[3:3+m], each)
+				for i, v := range buf {
+					want := float32(canary)
+					if j := i - 10; j >= 0 && j < m*each {
+						want = src[3+j/each]
+					}
+					if !sameBits(v, want) {
+						t.Fatalf("%d numbers %d times: element %d is %v, want %v", m, each, i-10, v, want)
+					}
+				}
+			}
+		}
+	})
+}
+
 func BenchmarkUnary(b *testing.B) {
 	x := randoms(rand.New(rand.NewSource(1)), 4096)
 	y := make([]float32, len(x))

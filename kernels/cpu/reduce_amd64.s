@@ -1641,128 +1641,128 @@ TEXT ·weightSumF32AVX512(SB), NOSPLIT, $0-36
 	VXORPS       Z1, Z1, Z1
 
 weightSum_many:
-	CMPQ         DX, $0x00000020
-	JL           weightSum_one
-	VMOVUPS      (CX), Z2
-	VSUBPS       Z0, Z2, Z2
-	VCMPPS       $0x05, cc2ae0000<>+0(SB), Z2, K1
-	VMOVUPS      cc2ae0000<>+0(SB), Z3
-	VMAXPS       Z2, Z3, Z2
-	VMULPS       c3fb8aa3b<>+0(SB), Z2, Z3
-	VRNDSCALEPS  $0x08, Z3, Z3
-	VMOVAPS      Z2, Z2
-	VFNMADD231PS c3f318000<>+0(SB), Z3, Z2
-	VFNMADD231PS cb95e8083<>+0(SB), Z3, Z2
-	VMOVUPS      c3950c270<>+0(SB), Z4
-	VFMADD213PS  c3ab6a492<>+0(SB), Z2, Z4
-	VFMADD213PS  c3c088854<>+0(SB), Z2, Z4
-	VFMADD213PS  c3d2aaa72<>+0(SB), Z2, Z4
-	VFMADD213PS  c3e2aaaab<>+0(SB), Z2, Z4
-	VFMADD213PS  c3f000000<>+0(SB), Z2, Z4
-	VMULPS       Z2, Z2, Z5
-	VFMADD213PS  Z2, Z5, Z4
-	VADDPS       c3f800000<>+0(SB), Z4, Z2
-	VCVTPS2DQ    Z3, Z3
-	VPSLLD       $0x17, Z3, Z3
-	VPADDD       Z2, Z3, Z3
-	VMOVAPS.Z    Z3, K1, Z2
-	VADDPS       Z2, Z1, Z1
-	VMOVUPS      64(CX), Z3
-	VSUBPS       Z0, Z3, Z3
-	VCMPPS       $0x05, cc2ae0000<>+0(SB), Z3, K1
-	VMOVUPS      cc2ae0000<>+0(SB), Z4
-	VMAXPS       Z3, Z4, Z3
-	VMULPS       c3fb8aa3b<>+0(SB), Z3, Z4
-	VRNDSCALEPS  $0x08, Z4, Z4
-	VMOVAPS      Z3, Z3
-	VFNMADD231PS c3f318000<>+0(SB), Z4, Z3
-	VFNMADD231PS cb95e8083<>+0(SB), Z4, Z3
-	VMOVUPS      c3950c270<>+0(SB), Z5
-	VFMADD213PS  c3ab6a492<>+0(SB), Z3, Z5
-	VFMADD213PS  c3c088854<>+0(SB), Z3, Z5
-	VFMADD213PS  c3d2aaa72<>+0(SB), Z3, Z5
-	VFMADD213PS  c3e2aaaab<>+0(SB), Z3, Z5
-	VFMADD213PS  c3f000000<>+0(SB), Z3, Z5
-	VMULPS       Z3, Z3, Z6
-	VFMADD213PS  Z3, Z6, Z5
-	VADDPS       c3f800000<>+0(SB), Z5, Z3
-	VCVTPS2DQ    Z4, Z4
-	VPSLLD       $0x17, Z4, Z4
-	VPADDD       Z3, Z4, Z4
-	VMOVAPS.Z    Z4, K1, Z3
-	VADDPS       Z3, Z1, Z1
-	VMOVUPS      Z2, (AX)
-	VMOVUPS      Z3, 64(AX)
-	ADDQ         $0x00000080, AX
-	ADDQ         $0x00000080, CX
-	SUBQ         $0x00000020, DX
-	JMP          weightSum_many
+	CMPQ              DX, $0x00000020
+	JL                weightSum_one
+	VMOVUPS           (CX), Z2
+	VSUBPS            Z0, Z2, Z2
+	VCMPPS.BCST       $0x05, cc2ae0000<>+0(SB), Z2, K1
+	VBROADCASTSS      cc2ae0000<>+0(SB), Z3
+	VMAXPS            Z2, Z3, Z2
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z2, Z3
+	VRNDSCALEPS       $0x08, Z3, Z3
+	VMOVAPS           Z2, Z2
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z3, Z2
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z3, Z2
+	VBROADCASTSS      c3950c270<>+0(SB), Z4
+	VFMADD213PS.BCST  c3ab6a492<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3c088854<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3d2aaa72<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3e2aaaab<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z2, Z4
+	VMULPS            Z2, Z2, Z5
+	VFMADD213PS       Z2, Z5, Z4
+	VADDPS.BCST       c3f800000<>+0(SB), Z4, Z2
+	VCVTPS2DQ         Z3, Z3
+	VPSLLD            $0x17, Z3, Z3
+	VPADDD            Z2, Z3, Z3
+	VMOVAPS.Z         Z3, K1, Z2
+	VADDPS            Z2, Z1, Z1
+	VMOVUPS           64(CX), Z3
+	VSUBPS            Z0, Z3, Z3
+	VCMPPS.BCST       $0x05, cc2ae0000<>+0(SB), Z3, K1
+	VBROADCASTSS      cc2ae0000<>+0(SB), Z4
+	VMAXPS            Z3, Z4, Z3
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z3, Z4
+	VRNDSCALEPS       $0x08, Z4, Z4
+	VMOVAPS           Z3, Z3
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z4, Z3
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z4, Z3
+	VBROADCASTSS      c3950c270<>+0(SB), Z5
+	VFMADD213PS.BCST  c3ab6a492<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  c3c088854<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  c3d2aaa72<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  c3e2aaaab<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z3, Z5
+	VMULPS            Z3, Z3, Z6
+	VFMADD213PS       Z3, Z6, Z5
+	VADDPS.BCST       c3f800000<>+0(SB), Z5, Z3
+	VCVTPS2DQ         Z4, Z4
+	VPSLLD            $0x17, Z4, Z4
+	VPADDD            Z3, Z4, Z4
+	VMOVAPS.Z         Z4, K1, Z3
+	VADDPS            Z3, Z1, Z1
+	VMOVUPS           Z2, (AX)
+	VMOVUPS           Z3, 64(AX)
+	ADDQ              $0x00000080, AX
+	ADDQ              $0x00000080, CX
+	SUBQ              $0x00000020, DX
+	JMP               weightSum_many
 
 weightSum_one:
-	CMPQ         DX, $0x00000010
-	JL           weightSum_tail
-	VMOVUPS      (CX), Z2
-	VSUBPS       Z0, Z2, Z2
-	VCMPPS       $0x05, cc2ae0000<>+0(SB), Z2, K1
-	VMOVUPS      cc2ae0000<>+0(SB), Z3
-	VMAXPS       Z2, Z3, Z2
-	VMULPS       c3fb8aa3b<>+0(SB), Z2, Z3
-	VRNDSCALEPS  $0x08, Z3, Z3
-	VMOVAPS      Z2, Z2
-	VFNMADD231PS c3f318000<>+0(SB), Z3, Z2
-	VFNMADD231PS cb95e8083<>+0(SB), Z3, Z2
-	VMOVUPS      c3950c270<>+0(SB), Z4
-	VFMADD213PS  c3ab6a492<>+0(SB), Z2, Z4
-	VFMADD213PS  c3c088854<>+0(SB), Z2, Z4
-	VFMADD213PS  c3d2aaa72<>+0(SB), Z2, Z4
-	VFMADD213PS  c3e2aaaab<>+0(SB), Z2, Z4
-	VFMADD213PS  c3f000000<>+0(SB), Z2, Z4
-	VMULPS       Z2, Z2, Z5
-	VFMADD213PS  Z2, Z5, Z4
-	VADDPS       c3f800000<>+0(SB), Z4, Z2
-	VCVTPS2DQ    Z3, Z3
-	VPSLLD       $0x17, Z3, Z3
-	VPADDD       Z2, Z3, Z3
-	VMOVAPS.Z    Z3, K1, Z2
-	VADDPS       Z2, Z1, Z1
-	VMOVUPS      Z2, (AX)
-	ADDQ         $0x00000040, AX
-	ADDQ         $0x00000040, CX
-	SUBQ         $0x00000010, DX
-	JMP          weightSum_one
+	CMPQ              DX, $0x00000010
+	JL                weightSum_tail
+	VMOVUPS           (CX), Z2
+	VSUBPS            Z0, Z2, Z2
+	VCMPPS.BCST       $0x05, cc2ae0000<>+0(SB), Z2, K1
+	VBROADCASTSS      cc2ae0000<>+0(SB), Z3
+	VMAXPS            Z2, Z3, Z2
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z2, Z3
+	VRNDSCALEPS       $0x08, Z3, Z3
+	VMOVAPS           Z2, Z2
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z3, Z2
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z3, Z2
+	VBROADCASTSS      c3950c270<>+0(SB), Z4
+	VFMADD213PS.BCST  c3ab6a492<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3c088854<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3d2aaa72<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3e2aaaab<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z2, Z4
+	VMULPS            Z2, Z2, Z5
+	VFMADD213PS       Z2, Z5, Z4
+	VADDPS.BCST       c3f800000<>+0(SB), Z4, Z2
+	VCVTPS2DQ         Z3, Z3
+	VPSLLD            $0x17, Z3, Z3
+	VPADDD            Z2, Z3, Z3
+	VMOVAPS.Z         Z3, K1, Z2
+	VADDPS            Z2, Z1, Z1
+	VMOVUPS           Z2, (AX)
+	ADDQ              $0x00000040, AX
+	ADDQ              $0x00000040, CX
+	SUBQ              $0x00000010, DX
+	JMP               weightSum_one
 
 weightSum_tail:
-	TESTQ        DX, DX
-	JE           weightSum_done
-	MOVQ         $-1, BX
-	BZHIQ        DX, BX, BX
-	KMOVQ        BX, K1
-	VMOVUPS.Z    (CX), K1, Z2
-	VSUBPS       Z0, Z2, Z0
-	VCMPPS       $0x05, cc2ae0000<>+0(SB), Z0, K2
-	VMOVUPS      cc2ae0000<>+0(SB), Z2
-	VMAXPS       Z0, Z2, Z0
-	VMULPS       c3fb8aa3b<>+0(SB), Z0, Z2
-	VRNDSCALEPS  $0x08, Z2, Z2
-	VMOVAPS      Z0, Z0
-	VFNMADD231PS c3f318000<>+0(SB), Z2, Z0
-	VFNMADD231PS cb95e8083<>+0(SB), Z2, Z0
-	VMOVUPS      c3950c270<>+0(SB), Z3
-	VFMADD213PS  c3ab6a492<>+0(SB), Z0, Z3
-	VFMADD213PS  c3c088854<>+0(SB), Z0, Z3
-	VFMADD213PS  c3d2aaa72<>+0(SB), Z0, Z3
-	VFMADD213PS  c3e2aaaab<>+0(SB), Z0, Z3
-	VFMADD213PS  c3f000000<>+0(SB), Z0, Z3
-	VMULPS       Z0, Z0, Z4
-	VFMADD213PS  Z0, Z4, Z3
-	VADDPS       c3f800000<>+0(SB), Z3, Z0
-	VCVTPS2DQ    Z2, Z2
-	VPSLLD       $0x17, Z2, Z2
-	VPADDD       Z0, Z2, Z2
-	VMOVAPS.Z    Z2, K2, Z0
-	VMOVAPS.Z    Z0, K1, Z0
-	VADDPS       Z0, Z1, Z1
-	VMOVUPS      Z0, K1, (AX)
+	TESTQ             DX, DX
+	JE                weightSum_done
+	MOVQ              $-1, BX
+	BZHIQ             DX, BX, BX
+	KMOVQ             BX, K1
+	VMOVUPS.Z         (CX), K1, Z2
+	VSUBPS            Z0, Z2, Z0
+	VCMPPS.BCST       $0x05, cc2ae0000<>+0(SB), Z0, K2
+	VBROADCASTSS      cc2ae0000<>+0(SB), Z2
+	VMAXPS            Z0, Z2, Z0
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z0, Z2
+	VRNDSCALEPS       $0x08, Z2, Z2
+	VMOVAPS           Z0, Z0
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z2, Z0
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z2, Z0
+	VBROADCASTSS      c3950c270<>+0(SB), Z3
+	VFMADD213PS.BCST  c3ab6a492<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  c3c088854<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  c3d2aaa72<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  c3e2aaaab<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z0, Z3
+	VMULPS            Z0, Z0, Z4
+	VFMADD213PS       Z0, Z4, Z3
+	VADDPS.BCST       c3f800000<>+0(SB), Z3, Z0
+	VCVTPS2DQ         Z2, Z2
+	VPSLLD            $0x17, Z2, Z2
+	VPADDD            Z0, Z2, Z2
+	VMOVAPS.Z         Z2, K2, Z0
+	VMOVAPS.Z         Z0, K1, Z0
+	VADDPS            Z0, Z1, Z1
+	VMOVUPS           Z0, K1, (AX)
 
 weightSum_done:
 	VEXTRACTF32X8 $0x01, Z1, Y0

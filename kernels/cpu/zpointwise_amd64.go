@@ -214,6 +214,11 @@ func mulAddF32AVX2(dst *float32, a *float32, b *float32, c *float32, n int)
 //go:noescape
 func whereF32AVX2(dst *float32, c *float32, a *float32, b *float32, n int)
 
+// repeatF32AVX2 is each of m numbers of src as often as each says.
+//
+//go:noescape
+func repeatF32AVX2(dst *float32, src *float32, m int, each int)
+
 // affineF32AVX2 is dst = x*scale + shift, rounded once.
 //
 //go:noescape
@@ -438,6 +443,11 @@ func mulAddF32AVX512(dst *float32, a *float32, b *float32, c *float32, n int)
 //
 //go:noescape
 func whereF32AVX512(dst *float32, c *float32, a *float32, b *float32, n int)
+
+// repeatF32AVX512 is each of m numbers of src as often as each says.
+//
+//go:noescape
+func repeatF32AVX512(dst *float32, src *float32, m int, each int)
 
 // affineF32AVX512 is dst = x*scale + shift, rounded once.
 //

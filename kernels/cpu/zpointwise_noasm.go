@@ -47,6 +47,7 @@ var (
 	mishF32AVX2          func(dst, x *float32, n int)
 	mulAddF32AVX2        func(dst, a, b, c *float32, n int)
 	whereF32AVX2         func(dst, c, a, b *float32, n int)
+	repeatF32AVX2        func(dst, src *float32, m, each int)
 	affineF32AVX2        func(dst, x *float32, scale, shift float32, n int)
 	centerF32AVX2        func(dst, x *float32, mean, scale, shift float32, n int)
 	normRowF32AVX2       func(dst, x, weight, bias *float32, mean, scale float32, n int)
