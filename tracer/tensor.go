@@ -49,6 +49,9 @@ func (t *Tensor) Sizes() []symbolic.Int { return t.v.Sizes }
 // Value gives the elements in an eager run, nil while a model is exported.
 func (t *Tensor) Value() *tensor.Tensor { return t.v.T }
 
+// Of is a parameter or buffer as a tensor of the run that t belongs to.
+func (t *Tensor) Of(o Operand) *Tensor { return &Tensor{t.s.lower(o).(*aten.Value), t.s} }
+
 // Op calls an operator of ATen with t as its first argument, "add.Tensor" or "relu", and gives its one result. Arguments are *Tensor,
 // *Parameter, *Buffer, lists of tensors, Go numbers, slices and strings; [aten.Kw] makes keyword arguments. It refuses input by
 // panicking, which [Run] and [Export] turn into errors.
@@ -85,7 +88,7 @@ func Invoke(name string, args ...any) []*Tensor {
 			}
 		}
 	}
-	panic(&UserError{Kind: InvalidInput, Msg: name + ": one of the arguments must be a tensor of the run"})
+	panic(&UserError{Kind: InvalidInput, Msg: name + ": one of the arguments must be a tensor of the run; x.Of(parameter) makes one of a parameter or buffer"})
 }
 
 // On calls an operator whose first argument is not t: all arguments are given. t only tells the run.
@@ -237,7 +240,7 @@ func (s *session) metadata(op string) map[string]string {
 }
 
 // ownPackages are those whose lines say nothing of the user's code.
-var ownPackages = []string{"github.com/pt2go/pt2/tracer.", "github.com/pt2go/pt2/tracer/nn.", "github.com/pt2go/pt2/export/", "github.com/pt2go/pt2/aten.", "runtime.", "reflect."}
+var ownPackages = []string{"github.com/pt2go/pt2/tracer.", "github.com/pt2go/pt2/tracer/nn.", "github.com/pt2go/pt2/tracer/functional.", "github.com/pt2go/pt2/export/", "github.com/pt2go/pt2/aten.", "runtime.", "reflect."}
 
 // caller is the innermost line of the user's code.
 func caller() (file string, line int, fn string) {

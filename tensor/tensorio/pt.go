@@ -33,6 +33,21 @@ func (d *Dict) Get(key string) (any, bool) {
 	return nil, false
 }
 
+// Tensors is a state dict as a map: string keys and tensors only.
+func (d *Dict) Tensors() (map[string]*tensor.Tensor, error) {
+	m := make(map[string]*tensor.Tensor, len(d.Keys))
+	for i, k := range d.Keys {
+		name, ok := k.(string)
+		if !ok {
+			return nil, errorf("the key %v is a %T, not a string", k, k)
+		}
+		if m[name], ok = d.Values[i].(*tensor.Tensor); !ok {
+			return nil, errorf("%q is a %T, not a tensor", name, d.Values[i])
+		}
+	}
+	return m, nil
+}
+
 // LoadPT reads a torch.save file: nil, bool, int64, *big.Int, float64, complex128, string, []byte, []any, Tuple, Set, *Dict,
 // tensor.DType and *tensor.Tensor, nested; a torch.device gives its name.
 // Tensors that share a storage in the file share it afterwards. Classes other than tensors and plain containers are refused;

@@ -55,3 +55,16 @@ func TestPTRefusesGarbage(t *testing.T) {
 		t.Error("text was read as a torch.save file")
 	}
 }
+
+func TestDictTensors(t *testing.T) {
+	x := tensor.New(tensor.Float32, 2)
+	m, err := (&Dict{[]any{"a"}, []any{x}}).Tensors()
+	if err != nil || len(m) != 1 || m["a"] != x {
+		t.Errorf("%v, %v", m, err)
+	}
+	for _, d := range []*Dict{{[]any{int64(1)}, []any{x}}, {[]any{"a"}, []any{1.0}}} {
+		if m, err := d.Tensors(); err == nil {
+			t.Errorf("%v gives %v", d, m)
+		}
+	}
+}
