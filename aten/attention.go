@@ -10,9 +10,9 @@ import (
 // attentionOps are forms of scaled dot product attention: softmax(q k^T * scale + mask) v, where a row that is wholly masked
 // gives zeros.
 var attentionOps = []Op{
-	{Schema: "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor", Decomp: func(b *Build, a *Args) []*Value {
-		if a.Float(4) > 0 {
-			Fail("scaled_dot_product_attention with dropout draws random numbers, which is not supported")
+	{Schema: "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor", Tags: Random, Decomp: func(b *Build, a *Args) []*Value {
+		if p := a.Float(4); p > 0 {
+			return One(droppedAttention(b, a.Tensor(0), a.Tensor(1), a.Tensor(2), a.OptTensor(3), a.Bool(5), a.V[6], a.Bool(7), p))
 		}
 		return One(attend(b, a.Tensor(0), a.Tensor(1), a.Tensor(2), a.OptTensor(3), a.Bool(5), a.V[6], a.Bool(7)))
 	}},
@@ -25,6 +25,9 @@ var attentionOps = []Op{
 	},
 	{Schema: "_scaled_dot_product_flash_attention(Tensor query, Tensor key, Tensor value, float dropout_p=0.0, bool is_causal=False, bool return_debug_mask=False, *, float? scale=None) -> (Tensor output, Tensor logsumexp, Tensor cum_seq_q, Tensor cum_seq_k, SymInt max_q, SymInt max_k, Tensor rng_state, Tensor unused, Tensor debug_attn_mask)", Decomp: func(b *Build, a *Args) []*Value {
 		q := a.Tensor(0)
+		if a.Float(3) > 0 {
+			Fail("_scaled_dot_product_flash_attention with dropout draws random numbers of a GPU, which is not supported")
+		}
 		out := attend(b, q, a.Tensor(1), a.Tensor(2), nil, a.Bool(4), a.V[6], false)
 		lse := b.Call("logsumexp", scores(b, q, a.Tensor(1), nil, a.Bool(4), a.V[6]), []int{-1})
 		empty := b.Call("new_empty", q, []int{0})
@@ -80,11 +83,7 @@ func attend(b *Build, q, k, v, mask *Value, causal bool, scale any, gqa bool) *V
 		Fail("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
 	}
 	if fits := fusable(q, k, v, mask, gqa); !fits || gqa && !b.computes() {
-		if gqa && q.Dim() >= 3 {
-			hq := q.Sizes[q.Dim()-3]
-			k = b.Call("repeat_interleave.self_int", k, hq.FloorDiv(k.Sizes[k.Dim()-3]), -3)
-			v = b.Call("repeat_interleave.self_int", v, hq.FloorDiv(v.Sizes[v.Dim()-3]), -3)
-		}
+		k, v = repeatHeads(b, q, k, v, gqa)
 		if !fits {
 			return composedAttention(b, q, k, v, mask, causal, scale)
 		}
@@ -100,6 +99,35 @@ func attend(b *Build, q, k, v, mask *Value, causal bool, scale any, gqa bool) *V
 		return b.Call("squeeze.dim", fused(b, x[0], x[1], x[2], mask, causal, scale), 0)
 	}
 	return fused(b, q, k, v, mask, causal, scale)
+}
+
+// repeatHeads gives key and value a head for each head of the query.
+func repeatHeads(b *Build, q, k, v *Value, gqa bool) (*Value, *Value) {
+	if !gqa || q.Dim() < 3 {
+		return k, v
+	}
+	hq := q.Sizes[q.Dim()-3]
+	return b.Call("repeat_interleave.self_int", k, hq.FloorDiv(k.Sizes[k.Dim()-3]), -3),
+		b.Call("repeat_interleave.self_int", v, hq.FloorDiv(v.Sizes[v.Dim()-3]), -3)
+}
+
+// droppedAttention computes attention of which dropout takes some weights, as PyTorch does without a fused kernel.
+func droppedAttention(b *Build, q, k, v, mask *Value, causal bool, scale any, gqa bool, p float64) *Value {
+	checkAttentionTypes(q, k, v)
+	dt := q.DType
+	k, v = repeatHeads(b, q, k, v, gqa)
+	if dt.IsReduced() {
+		q, k, v = toF32(b, q), toF32(b, k), toF32(b, v)
+		if mask != nil && mask.DType != tensor.Bool {
+			mask = toF32(b, mask)
+		}
+	}
+	w := b.Call("_safe_softmax", scores(b, q, k, mask, causal, scale), -1)
+	out := b.Call("matmul", b.Call("dropout", w, p, true), v)
+	if dt.IsReduced() {
+		out = b.Call("_to_copy", out, Kw("dtype", dt))
+	}
+	return out
 }
 
 func fused(b *Build, q, k, v, mask *Value, causal bool, scale any) *Value {

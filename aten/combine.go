@@ -67,6 +67,8 @@ func (c combiner) element(dt tensor.DType) func(d, s unsafe.Pointer) {
 		return combineComplex[complex64](c)
 	case tensor.Complex128:
 		return combineComplex[complex128](c)
+	case tensor.Complex32:
+		return combineComplexHalf(c)
 	case tensor.Float16:
 		return combineHalf(c, tensor.F16ToF32, tensor.F32ToF16)
 	case tensor.BFloat16:
@@ -124,6 +126,18 @@ func combineComplex[T complex64 | complex128](c combiner) func(d, s unsafe.Point
 	}
 	Fail("max and min are not defined for complex numbers")
 	return nil
+}
+
+// combineComplexHalf combines pairs of float16 by way of complex64.
+func combineComplexHalf(c combiner) func(d, s unsafe.Pointer) {
+	f := combineComplex[complex64](c)
+	wide := func(v *[2]uint16) complex64 { return complex(tensor.F16ToF32(v[0]), tensor.F16ToF32(v[1])) }
+	return func(d, s unsafe.Pointer) {
+		to := (*[2]uint16)(d)
+		x, y := wide(to), wide((*[2]uint16)(s))
+		f(unsafe.Pointer(&x), unsafe.Pointer(&y))
+		to[0], to[1] = tensor.F32ToF16(real(x)), tensor.F32ToF16(imag(x))
+	}
 }
 
 func combineHalf(c combiner, wide func(uint16) float32, narrow func(float32) uint16) func(d, s unsafe.Pointer) {

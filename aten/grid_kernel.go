@@ -19,7 +19,6 @@ func shapeGrid(a *Args, n int) []Meta {
 		}
 	}
 	Check(x.Dim() == n+2 && g.Dim() == n+2, "grid_sampler(): expected %dD input and grid with same number of dimensions, but got input with sizes %s and grid with sizes %s", n+2, listText(x.Sizes), listText(g.Sizes))
-	Check(n == 2 || a.I64(2) != 2, "grid_sampler(): bicubic interpolation only supports 4D input")
 	mustFloat(pick(n == 2, "grid_sampler_2d_cpu_kernel_impl", "grid_sampler3d_cpu"), x.DType)
 	Check(x.DType == g.DType, "expected scalar type %s but found %s", x.DType.CPPName(), g.DType.CPPName())
 	sizes := append([]symbolic.Int{x.Sizes[0], x.Sizes[1]}, g.Sizes[1:n+1]...)
@@ -221,15 +220,19 @@ func (g *gridModes[T]) cubic(out []T, step int, in []T, h, w int, x, y T) {
 	}
 }
 
-// deep is the input position of a grid coordinate in a volume, brought inside as the padding says.
+// deep is the input position of a grid coordinate in a volume.
 func (g *gridModes[T]) deep(v T, size int) T {
-	n := g.q(T(size))
-	lo, hi := T(-0.5), g.q(n-0.5)
 	if g.align {
-		v = g.q(g.q(g.q(v+1)/2) * g.q(T(size-1)))
+		return g.q(g.q(g.q(v+1)/2) * g.q(T(size-1)))
+	}
+	return g.q(g.q(g.q(g.q(v+1)*g.q(T(size)))-1) / 2)
+}
+
+// deepPadded brings a position into the volume; zeros padding leaves it outside.
+func (g *gridModes[T]) deepPadded(v T, size int) T {
+	lo, hi := T(-0.5), g.q(g.q(T(size))-0.5)
+	if g.align {
 		lo, hi = 0, g.q(T(size-1))
-	} else {
-		v = g.q(g.q(g.q(g.q(v+1)*n)-1) / 2)
 	}
 	switch g.pad {
 	case 1:
@@ -254,6 +257,13 @@ func (g *gridModes[T]) deep(v T, size int) T {
 // volume samples all channels of a volume [channels, d, h, w] at one grid point.
 func (g *gridModes[T]) volume(out []T, step int, in []T, size [3]int, gx, gy, gz T) {
 	pos := [3]T{g.deep(gz, size[0]), g.deep(gy, size[1]), g.deep(gx, size[2])}
+	if g.mode == 2 {
+		g.cubicVolume(out, step, in, size, pos)
+		return
+	}
+	for d := range pos {
+		pos[d] = g.deepPadded(pos[d], size[d])
+	}
 	plane := size[0] * size[1] * size[2]
 	var near [3]int
 	corners := 8
@@ -293,4 +303,42 @@ func (g *gridModes[T]) volume(out []T, step int, in []T, size [3]int, gx, gy, gz
 		}
 		out[c*step] = s
 	}
+}
+
+// cubicVolume is volume for cubic interpolation: along x, then y, then z, over 64 neighbours that are each padded.
+func (g *gridModes[T]) cubicVolume(out []T, step int, in []T, size [3]int, pos [3]T) {
+	var w [3][4]T
+	var at [3][4]int // -1 outside
+	for d, v := range pos {
+		low := floorOf(v)
+		w[d] = g.coefficients(g.q(v - low))
+		for i := range 4 {
+			p := whole(g.deepPadded(g.q(low+T(i-1)), size[d]))
+			at[d][i] = pick(p >= 0 && p < size[d], p, -1)
+		}
+	}
+	plane := size[0] * size[1] * size[2]
+	for c := 0; c*plane < len(in); c++ {
+		vol := in[c*plane : (c+1)*plane]
+		out[c*step] = g.weighted(&w[0], func(z int) T {
+			return g.weighted(&w[1], func(y int) T {
+				return g.weighted(&w[2], func(x int) T {
+					pz, py, px := at[0][z], at[1][y], at[2][x]
+					if pz < 0 || py < 0 || px < 0 {
+						return 0
+					}
+					return vol[(pz*size[1]+py)*size[2]+px]
+				})
+			})
+		})
+	}
+}
+
+// weighted sums four numbers with weights.
+func (g *gridModes[T]) weighted(w *[4]T, v func(i int) T) T {
+	s := g.q(v(0) * w[0])
+	for i := 1; i < 4; i++ {
+		s = g.q(s + g.q(v(i)*w[i]))
+	}
+	return s
 }

@@ -2,6 +2,7 @@ package aten
 
 import (
 	"math"
+	"math/bits"
 	"sort"
 	"unsafe"
 
@@ -58,17 +59,16 @@ var randomOps = concatOps(
 				fillRange(k, k.I64(1), to.Int64())
 				return
 			}
-			lo := k.I64(1)
-			k.drawInts(func(g *Generator) int64 { return lo + int64(g.Uint64()%(uint64(math.MaxInt64-lo)+1)) })
+			fillFrom(k, k.I64(1))
 		}),
-		sampler("bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor", func(k *Kernel) { fillBernoulli(k, k.Float(1)) }),
+		contiguousSampler("bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor", func(k *Kernel) { fillBernoulli(k, k.Float(1)) }),
 		{
 			Schema: "bernoulli_.float(Tensor(a!) self, float p=0.5, *, Generator? generator=None) -> Tensor(a!)",
 			Tags:   Random,
 			Decomp: inPlace(nil),
 			CPU:    func(k *Kernel) { fillBernoulli(k, k.Float(1)) },
 		},
-		sampler("bernoulli(Tensor self, *, Generator? generator=None) -> Tensor", func(k *Kernel) { bernoulliOf(k, k.T(0)) }),
+		contiguousSampler("bernoulli(Tensor self, *, Generator? generator=None) -> Tensor", func(k *Kernel) { bernoulliOf(k, k.T(0)) }),
 		sampler("bernoulli.Tensor(Tensor self, Tensor p, *, Generator? generator=None) -> Tensor", func(k *Kernel) { bernoulliOf(k, k.T(1)) }),
 		{
 			Schema: "normal.float_float(float mean, float std, SymInt[] size, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
@@ -225,19 +225,24 @@ func fillNormal(k *Kernel, mean, std float64) {
 		return
 	}
 	u := uniformOf(o.DType())
-	for i := range v {
-		v[i] = u(g)
+	draw := func(v []float64) {
+		for i := range v {
+			v[i] = u(g)
+		}
 	}
 	wide := o.DType() == tensor.Float64
+	if !o.DType().IsReduced() {
+		draw(v)
+	}
 	for i := 0; i+16 <= n; i += 16 {
+		if o.DType().IsReduced() { // these draw block by block, so nothing yet for an unfinished block
+			draw(v[i : i+16])
+		}
 		normalBlock(v[i:i+16], mean, std, wide)
 	}
 	if n%16 != 0 {
-		tail := v[n-16:]
-		for i := range tail {
-			tail[i] = u(g)
-		}
-		normalBlock(tail, mean, std, wide)
+		draw(v[n-16:])
+		normalBlock(v[n-16:], mean, std, wide)
 	}
 	storeInOrder(o, v)
 }
@@ -261,12 +266,10 @@ func fillBernoulli(k *Kernel, p float64) {
 func bernoulliOf(k *Kernel, p *tensor.Tensor) {
 	probs := k.as(broadcastTo(p, k.Out[0].Sizes()), tensor.Float64)
 	ps := tensor.Contiguous[float64](probs)
-	u := uniformOf(p.DType())
 	v := make([]int64, len(ps))
-	g := k.rand()
-	for i, q := range ps {
-		Check(q >= 0 && q <= 1, "Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
-		v[i] = int64(b2u(u(g) < q))
+	for i, u := range k.drawnLike(k.Out[0].Sizes(), k.Out[0].Strides(), uniformOf(p.DType())) {
+		Check(ps[i] >= 0 && ps[i] <= 1, "Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
+		v[i] = int64(b2u(u < ps[i]))
 	}
 	t, _ := tensor.FromSlice(v, int64(len(v)))
 	if len(v) > 0 {
@@ -291,10 +294,40 @@ func fillRandom(k *Kernel) {
 	}
 }
 
-// fillRange draws integers from [lo, hi).
+// fillFrom draws integers from lo to the greatest that the dtype counts up to.
+func fillFrom(k *Kernel, lo int64) {
+	dt := k.Out[0].DType()
+	hi := int64(1)
+	if dt.IsFloat() {
+		hi = 1 << digits(dt)
+		lo = exactFrom(dt, lo)
+		Check(lo < hi, "random_ expects 'from' casted to dtype to be less than or equal to 'to_inc' casted to dtype, but got from=%d > to_inc=%d", lo, hi)
+	} else if dt != tensor.Bool {
+		n := 8 * dt.Size()
+		if !dt.IsUnsigned() {
+			n--
+		}
+		hi = 1<<min(n, 63) - 1
+	}
+	if lo == math.MinInt64 {
+		k.drawInts(func(g *Generator) int64 { return int64(g.Uint64()) })
+		return
+	}
+	k.drawSpan(lo, uint64(hi)-uint64(lo)+1)
+}
+
+// fillRange draws integers from [lo, hi). A float takes only ends that it can hold.
 func fillRange(k *Kernel, lo, hi int64) {
 	Check(lo < hi, "random_ expects 'from' to be less than 'to', but got from=%d >= to=%d", lo, hi)
-	r := uint64(hi) - uint64(lo)
+	if dt := k.Out[0].DType(); dt.IsFloat() {
+		lo, hi = exactFrom(dt, lo), exactTo(dt, hi)
+		Check(lo < hi, "random_ expects 'from' casted to dtype to be less than 'to' casted to dtype, but got from=%d >= to=%d", lo, hi)
+	}
+	k.drawSpan(lo, uint64(hi)-uint64(lo))
+}
+
+// drawSpan draws integers from r numbers that start at lo.
+func (k *Kernel) drawSpan(lo int64, r uint64) {
 	if r >= 1<<28 {
 		k.drawInts(func(g *Generator) int64 { return int64(g.Uint64()%r) + lo })
 		return
@@ -302,9 +335,57 @@ func fillRange(k *Kernel, lo, hi int64) {
 	k.drawInts(func(g *Generator) int64 { return int64(uint64(g.Uint32())%r) + lo })
 }
 
+// digits is the number of bits of a float's significand.
+func digits(dt tensor.DType) int {
+	switch dt {
+	case tensor.BFloat16:
+		return 8
+	case tensor.Float16:
+		return 11
+	case tensor.Float32:
+		return 24
+	}
+	return 53
+}
+
+// exactFrom raises the lower end of a range if the dtype would round the number after it below it.
+func exactFrom(dt tensor.DType, lo int64) int64 {
+	if next := int64(castTo(dt, float64(lo+1))); next < lo {
+		return next + spacing(dt, lo+1)
+	}
+	return lo
+}
+
+// exactTo lowers the upper end of a range if the dtype would round the number before it up to it.
+func exactTo(dt tensor.DType, hi int64) int64 {
+	if last := int64(castTo(dt, float64(hi-1))); last >= hi {
+		return last - spacing(dt, hi-1)
+	}
+	return hi
+}
+
+// spacing is the distance of floats around v.
+func spacing(dt tensor.DType, v int64) int64 {
+	return 1 << max(0, bits.Len64(uint64(max(v, -v)))-digits(dt))
+}
+
+func castTo(dt tensor.DType, v float64) float64 {
+	if dt == tensor.Float64 {
+		return v
+	}
+	return roundTo(dt, v)
+}
+
 // sampler is an operator that fills a tensor like its first argument.
 func sampler(schema string, f func(k *Kernel)) Op {
 	return Op{Schema: schema, Tags: Random, Shape: func(a *Args) []Meta { return []Meta{likeDense(a.Tensor(0))} }, CPU: f}
+}
+
+// contiguousSampler is a sampler whose result is contiguous whatever its argument is.
+func contiguousSampler(schema string, f func(k *Kernel)) Op {
+	op := sampler(schema, f)
+	op.Shape = func(a *Args) []Meta { return []Meta{Contig(a.Tensor(0).DType, a.Tensor(0).Sizes...)} }
+	return op
 }
 
 func factoryRandom(name, params string, size int, def tensor.DType, f func(k *Kernel)) []Op {
@@ -432,15 +513,9 @@ func multinomialKernel(k *Kernel) {
 		return
 	}
 	keys := make([]sortKey, rows*cats)
-	for i := range keys {
-		e := -math.Log1p(-g.Float64())
-		if dt != tensor.Float64 {
-			e = roundTo(dt, e)
-		}
-		q := p[i] / e
-		if dt != tensor.Float64 {
-			q = roundTo(dt, q)
-		}
+	like := likeDense(FromTensor(k.T(0)))
+	for i, e := range k.drawnLike(k.T(0).Sizes(), Int64s(like.Strides), func(g *Generator) float64 { return -math.Log1p(-g.Float64()) }) {
+		q := castTo(dt, p[i]/castTo(dt, e))
 		keys[i] = sortKey{floatKey(math.Float64bits(q)), int64(i % cats)}
 	}
 	gt := less[sortKey](func(a, b sortKey) bool { return a.key > b.key })
@@ -457,6 +532,20 @@ func multinomialKernel(k *Kernel) {
 		}
 	}
 	storeInOrder(k.Out[0], out)
+}
+
+// drawnLike draws a number for each element in the order of a tensor's memory, and gives them in the order of its elements.
+func (k *Kernel) drawnLike(sizes, strides []int64, f func(g *Generator) float64) []float64 {
+	placed := tensor.NewStrided(tensor.Float64, sizes, strides)
+	g, v := k.rand(), make([]float64, placed.Numel())
+	for i := range v {
+		v[i] = f(g)
+	}
+	if placed.IsContiguous() {
+		return v
+	}
+	storeInOrder(placed, v)
+	return k.floats(placed)
 }
 
 func checkProbabilities(p []float64) {

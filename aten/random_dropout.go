@@ -25,12 +25,12 @@ var dropoutOps = []Op{
 			if train, ok := a.V[2].(bool); ok && !train || x.empty() {
 				return []*Value{b.Call("clone", x), b.Call("ones_like", x, Kw("dtype", tensor.Bool))}
 			}
-			mask := b.Call("bernoulli.p", b.Call("empty_like", x, Kw("dtype", tensor.Bool)), 1-p)
-			scale := 0.0
-			if p != 1 {
-				scale = 1 / (1 - p)
+			mask := b.Call("bernoulli_.float", b.Call("empty_like", x, Kw("dtype", tensor.Bool)), 1-p)
+			if p == 1 {
+				return []*Value{b.Call("mul.Tensor", x, mask), mask}
 			}
-			return []*Value{b.Call("mul.Tensor", b.Call("mul.Tensor", x, mask), scale), mask}
+			// The scale is a number of x's dtype, as in dropout.
+			return []*Value{b.Call("mul.Tensor", x, b.Call("div.Tensor", b.Call("to.dtype", mask, x.DType), 1-p)), mask}
 		},
 	},
 	{
@@ -107,7 +107,7 @@ func dropoutOp(schema string, feature, alpha bool) Op {
 		if p == 1 {
 			return One(b.Call("mul.Tensor", x, b.Call("zeros", []int{}, Kw("dtype", x.DType))))
 		}
-		noise := b.Call("bernoulli.p", dropoutNoise(b, x, feature), 1-p)
+		noise := b.Call("bernoulli_.float", dropoutNoise(b, x, feature), 1-p)
 		if !alpha {
 			return One(b.Call("mul.Tensor", x, b.Call("div.Tensor", noise, 1-p)))
 		}
@@ -155,12 +155,18 @@ func rreluKernel(k *Kernel) {
 		}
 		Copy(k.Pool, k.Out[1], k.T(1))
 	} else {
-		g := k.rand()
+		g, narrow := k.rand(), k.Out[0].DType() != tensor.Float64
+		if narrow {
+			lo, hi = float64(float32(lo)), float64(float32(hi))
+		}
 		noise = make([]float64, len(x))
 		for i, v := range x {
 			out[i], noise[i] = v, 1
 			if v <= 0 {
 				r := g.Float64()*(hi-lo) + lo
+				if narrow {
+					r = float64(float32(r))
+				}
 				out[i], noise[i] = v*r, r
 			}
 		}

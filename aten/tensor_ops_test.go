@@ -138,6 +138,14 @@ func goldenFile(t *testing.T, path string) {
 	}
 }
 
+// qualified is the registry's name for the name of an overload in aten.
+func qualified(name string) string {
+	if !strings.Contains(name, ".") {
+		name += ".default"
+	}
+	return "aten." + name
+}
+
 func checkGolden(t *testing.T, c *goldenCall) {
 	var pos []any
 	for _, a := range c.Args {
@@ -147,13 +155,9 @@ func checkGolden(t *testing.T, c *goldenCall) {
 	for k, v := range c.KW {
 		kw = append(kw, Kw(k, goldenValue(t, v)))
 	}
-	name := "aten." + c.Op
-	if !strings.Contains(c.Op, ".") {
-		name += ".default"
-	}
-	op := Builtin().Lookup(name)
+	op := Builtin().Lookup(qualified(c.Op))
 	if op == nil {
-		t.Fatalf("%s is not in the registry", name)
+		t.Fatalf("%s is not in the registry", c.Op)
 	}
 	x := &Eager{}
 	if c.Seed != nil {

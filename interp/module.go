@@ -151,6 +151,10 @@ func inference(s *step) bool {
 			on, constant := s.args[i].val.(bool)
 			return constant && !on
 		}
+		if p.Name == "dropout_p" {
+			rate, constant := s.args[i].val.(float64)
+			return constant && rate == 0
+		}
 	}
 	return false
 }
