@@ -37,7 +37,7 @@ func gridKernel(k *Kernel, n int) {
 }
 
 // gridModes holds a grid sampling's modes: interpolation 0 bilinear, 1 nearest, 2 bicubic; padding 0 zeros, 1 border,
-// 2 reflection. In 16-bit types every operation is rounded, as in PyTorch.
+// 2 reflection. In 16-bit types every operation is rounded, as in PyTorch, which computes only cubic volumes in float32.
 type gridModes[T float32 | float64] struct {
 	mode, pad int64
 	align     bool
@@ -59,7 +59,7 @@ func gridSample[T float32 | float64](k *Kernel, n int) {
 	outT := k.room(0, work)
 	out := tensor.Contiguous[T](outT)
 	g := &gridModes[T]{mode: k.I64(2), pad: k.I64(3), align: k.Bool(4)}
-	if dt != work {
+	if dt != work && !(n == 3 && g.mode == 2) {
 		g.round = rounder[T](dt)
 	}
 	size := [3]int{1, 1, 1}
@@ -311,18 +311,18 @@ func (g *gridModes[T]) cubicVolume(out []T, step int, in []T, size [3]int, pos [
 	var at [3][4]int // -1 outside
 	for d, v := range pos {
 		low := floorOf(v)
-		w[d] = g.coefficients(g.q(v - low))
+		w[d] = g.coefficients(v - low)
 		for i := range 4 {
-			p := whole(g.deepPadded(g.q(low+T(i-1)), size[d]))
+			p := whole(g.deepPadded(low+T(i-1), size[d]))
 			at[d][i] = pick(p >= 0 && p < size[d], p, -1)
 		}
 	}
 	plane := size[0] * size[1] * size[2]
 	for c := 0; c*plane < len(in); c++ {
 		vol := in[c*plane : (c+1)*plane]
-		out[c*step] = g.weighted(&w[0], func(z int) T {
-			return g.weighted(&w[1], func(y int) T {
-				return g.weighted(&w[2], func(x int) T {
+		out[c*step] = weighted(&w[0], func(z int) T {
+			return weighted(&w[1], func(y int) T {
+				return weighted(&w[2], func(x int) T {
 					pz, py, px := at[0][z], at[1][y], at[2][x]
 					if pz < 0 || py < 0 || px < 0 {
 						return 0
@@ -335,10 +335,6 @@ func (g *gridModes[T]) cubicVolume(out []T, step int, in []T, size [3]int, pos [
 }
 
 // weighted sums four numbers with weights.
-func (g *gridModes[T]) weighted(w *[4]T, v func(i int) T) T {
-	s := g.q(v(0) * w[0])
-	for i := 1; i < 4; i++ {
-		s = g.q(s + g.q(v(i)*w[i]))
-	}
-	return s
+func weighted[T float32 | float64](w *[4]T, v func(i int) T) T {
+	return v(0)*w[0] + v(1)*w[1] + v(2)*w[2] + v(3)*w[3]
 }

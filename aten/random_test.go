@@ -25,11 +25,11 @@ type drawnCall struct {
 }
 
 type drawnTensor struct {
-	T    string        `json:"t"`
-	S    []int64       `json:"s"`
-	St   []int64       `json:"st"`
-	Fill string        `json:"fill"`
-	At   []int         `json:"at"`
+	T    string            `json:"t"`
+	S    []int64           `json:"s"`
+	St   []int64           `json:"st"`
+	Fill string            `json:"fill"`
+	At   []int             `json:"at"`
 	D    []json.RawMessage `json:"d"` // numbers, or "NaN", "Inf", "-Inf"
 }
 
