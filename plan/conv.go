@@ -217,7 +217,7 @@ func (g *graph) packWeights() {
 	}
 	for _, in := range g.instrs {
 		switch in.Op {
-		case convOp:
+		case convOp, convCatOp:
 			c := in.Args.V[2].(*conv)
 			add(c.weight, c.pack)
 		case pairOp:

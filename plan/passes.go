@@ -60,6 +60,8 @@ func init() {
 			After: map[string]string{"epilogue": "what a product can do at its end costs no pass over memory"}},
 		{Name: "conv-pair", Doc: "a convolution of single positions and a depthwise one after it run together, a band of rows at a time", run: (*graph).pairConvolutions,
 			After: map[string]string{"epilogue": "a residual or an activation may belong between the two"}},
+		{Name: "concat", Doc: "convolutions read concatenated channels from their parts", run: (*graph).readConcatenations,
+			After: map[string]string{"epilogue": "it knows convolutions of one tensor only"}},
 		{Name: "pack", Doc: "constant weights are put in the order in which kernels read them", run: (*graph).packWeights,
 			After: map[string]string{"epilogue": "factors of columns are multiplied into the weights"}, required: true},
 	}

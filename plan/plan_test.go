@@ -287,6 +287,19 @@ func TestConvolutions(t *testing.T) {
 				at(in[0], b.weight(4, 3, 5, 3), []int{2, 3}, []int{12, 9}, []int{3, 9}), at(in[0], b.weight(4, 3, 2, 2), []int{4, 4}, []int{9, 9}, []int{8, 11}),
 				at(in[1], b.weight(5, 3, 3), []int{1}, []int{16}, []int{8}), at(in[1], b.weight(5, 3, 3), []int{5}, []int{7}, []int{6})}
 		}, []string{"conv=1x1 3->4"}, nil, 1e-5},
+		{"concatenation before convolution", [][]int64{{2, 16, 13, 17}}, func(b *builder, in values) values {
+			x := b.Call("relu", b.conv(in[0], b.weight(16, 16, 3, 3), nil, 1, 1, 1))
+			y := b.conv(x, b.weight(32, 16, 1, 1), nil, 1, 0, 1)
+			cat := func(l ...*aten.Value) *aten.Value { return b.Call("cat", l, 1) }
+			odd := b.conv(cat(x, b.conv(x, b.weight(3, 16, 1, 1), nil, 1, 0, 1), x), b.weight(32, 35, 3, 3), nil, 1, 1, 1)
+			rows := b.conv(b.Call("cat", values{x, x}, 2), b.weight(32, 16, 3, 3), nil, 1, 1, 1)
+			return values{b.Call("relu", b.batchNorm(b.conv(cat(y, x, y), b.weight(48, 80, 3, 3), nil, 1, 1, 1))), odd, rows}
+		}, nil, nil, 1e-3}, // of sums of thousands
+		{"expansion and depthwise", [][]int64{{1, 4, 70, 64}}, func(b *builder, in values) values {
+			x := b.Call("relu", b.batchNorm(b.conv(in[0], b.weight(36, 4, 1, 1), nil, 1, 0, 1)))
+			y := b.Call("silu", b.conv(x, b.weight(36, 1, 3, 3), nil, 2, 1, 36))
+			return values{b.Call("add.Tensor", y, b.conv(y, b.weight(36, 1, 3, 3), nil, 1, 1, 36))}
+		}, nil, nil, 1e-4},
 		{"layer scale", [][]int64{{1, 4, 5, 5}}, func(b *builder, in values) values {
 			y := b.conv(in[0], b.weight(4, 4, 1, 1), b.weight(4), 1, 0, 1)
 			return values{b.Call("add.Tensor", b.Call("mul.Tensor", y, b.weight(4, 1, 1)), in[0])}

@@ -109,7 +109,7 @@ func ConvNHWC(p *pool.Pool, c *Conv, w *PackedConv, x, out []float32, ep *Epilog
 		defer buf.free()
 	}
 	if w.winograd != nil {
-		winogradNHWC(p, c, w, x, out, ep)
+		winogradNHWC(p, c, w, []ConvPart{{x, c.In}}, out, ep)
 		return
 	}
 	if w.depthwise != nil {

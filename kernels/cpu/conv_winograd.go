@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"runtime"
 	"sync"
 	"unsafe"
 
@@ -107,21 +108,49 @@ func (pw *PackedConv) packWinograd(c *Conv, w, scale []float32, kernels winograd
 
 // winogradConv is a convolution on its way through blocks of tiles.
 type winogradConv struct {
-	c       *Conv
-	pw      *PackedConv
-	x, out  []float32
-	ep      *Epilogue
-	bias    []float32
-	lo, hi  float32
-	rest    rest
-	outside int
-	high    int // tiles in a column
-	wide    int // tiles in a row
+	c      *Conv
+	pw     *PackedConv
+	parts  []ConvPart
+	out    []float32
+	ep     *Epilogue
+	bias   []float32
+	lo, hi float32
+	rest   rest
+	high   int // tiles in a column
+	wide   int // tiles in a row
+}
+
+// ConvPart has some channels of a convolution's input, [N, Size..., Channels]: what a concatenation would put side by side.
+type ConvPart struct {
+	X        []float32
+	Channels int
+}
+
+// TakesParts tells whether the packed convolution reads its input from parts, of so many channels each.
+func (c *Conv) TakesParts(channels []int) bool {
+	for _, n := range channels {
+		if n%16 != 0 {
+			return false
+		}
+	}
+	_, ok := winogradKernelsOf()
+	return ok && c.winogradWins()
+}
+
+// ConvPartsNHWC is [ConvNHWC] of the concatenation of parts along the channels, where [Conv.TakesParts].
+func ConvPartsNHWC(p *pool.Pool, c *Conv, w *PackedConv, parts []ConvPart, out []float32, ep *Epilogue) {
+	defer runtime.KeepAlive(w) // whose memory is not Go's
+	if c.N*volume(c.OutSize)*c.Out == 0 {
+		return
+	}
+	ep, buf := ep.apartFrom(out)
+	defer buf.free()
+	winogradNHWC(p, c, w, parts, out, ep)
 }
 
 // winogradNHWC computes the convolution block by block: the products of a block stay in the second-level cache.
-func winogradNHWC(p *pool.Pool, c *Conv, pw *PackedConv, x, out []float32, ep *Epilogue) {
-	w := &winogradConv{c: c, pw: pw, x: x, out: out, ep: ep, outside: distance(x, pw.zeros)}
+func winogradNHWC(p *pool.Pool, c *Conv, pw *PackedConv, parts []ConvPart, out []float32, ep *Epilogue) {
+	w := &winogradConv{c: c, pw: pw, parts: parts, out: out, ep: ep}
 	w.high, w.wide = (c.OutSize[1]+3)/4, (c.OutSize[2]+3)/4
 	w.bias, w.lo, w.hi, w.rest = ep.biasAndClamp(pw.zeros)
 	tiles := c.N * c.Size[0] * w.high * w.wide
@@ -153,11 +182,17 @@ func (w *winogradConv) block(p *pool.Pool, t0, t1 int) {
 	p.ParallelFor(n, max(1, 4096/c.In), func(lo, hi int) {
 		t := newWinogradTile(c.Out)
 		defer winogradTiles.Put(t)
-		t.x, t.plane, t.channels = w.x, inPlane, c.In
-		for i := lo; i < hi; i++ {
-			t.dst = in[i*c.In:]
-			w.inOffsets(t.offsets, t0+i)
-			w.pw.winograd.kernels.in((*byte)(unsafe.Pointer(t)))
+		t.plane = inPlane
+		first := 0
+		for _, part := range w.parts {
+			t.x, t.channels = part.X, part.Channels
+			outside := distance(part.X, w.pw.zeros)
+			for i := lo; i < hi; i++ {
+				t.dst = in[i*c.In+first:]
+				w.inOffsets(t.offsets, t0+i, part.Channels, outside)
+				w.pw.winograd.kernels.in((*byte)(unsafe.Pointer(t)))
+			}
+			first += part.Channels
 		}
 	})
 	size := len(w.pw.winograd.packed) / 36
@@ -185,17 +220,17 @@ func (w *winogradConv) place(i int) (image, y, x int) {
 	return i / w.wide / w.high, i / w.wide % w.high * winogradOut, i % w.wide * winogradOut
 }
 
-// inOffsets lists where the elements of a tile are read.
-func (w *winogradConv) inOffsets(dst []int, i int) {
+// inOffsets lists where the elements of a tile are read in a part with so many channels.
+func (w *winogradConv) inOffsets(dst []int, i, channels, outside int) {
 	c := w.c
 	image, y, x := w.place(i)
 	y -= c.Pad[1]
 	x -= c.Pad[2]
 	for a := range winogradIn {
 		for b := range winogradIn {
-			at := w.outside
+			at := outside
 			if uint(y+a) < uint(c.Size[1]) && uint(x+b) < uint(c.Size[2]) {
-				at = ((image*c.Size[1]+y+a)*c.Size[2] + x + b) * c.In
+				at = ((image*c.Size[1]+y+a)*c.Size[2] + x + b) * channels
 			}
 			dst[a*winogradIn+b] = at
 		}
@@ -239,7 +274,6 @@ func (w *winogradConv) back(t *winogradTile, i, dump int) {
 // again computes a tile by the definition.
 func (w *winogradConv) again(t *winogradTile, image, y, x, rows, cols int) {
 	c := w.c
-	src := w.x[image*c.Size[1]*c.Size[2]*c.In:]
 	for a := range rows {
 		for b := range cols {
 			at := t.offsets[a*winogradOut+b]
@@ -254,8 +288,12 @@ func (w *winogradConv) again(t *winogradTile, image, y, x, rows, cols int) {
 					if iy < 0 || iy >= c.Size[1] || ix < 0 || ix >= c.Size[2] {
 						continue
 					}
-					for i, v := range src[(iy*c.Size[2]+ix)*c.In:][:c.In] {
-						s += v * (f[i*9+k] * scale)
+					i := 0
+					for _, part := range w.parts {
+						for _, v := range part.X[((image*c.Size[1]+iy)*c.Size[2]+ix)*part.Channels:][:part.Channels] {
+							s += v * (f[i*9+k] * scale)
+							i++
+						}
 					}
 				}
 				w.out[at+o] = clampF32(s, w.lo, w.hi)
