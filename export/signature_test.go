@@ -94,3 +94,43 @@ func TestInputSpecValidate(t *testing.T) {
 		}
 	}
 }
+
+// The numbers and names are PyTorch's enums.
+func TestKinds(t *testing.T) {
+	in := []InputKind{0, UserInput, Parameter, Buffer, ConstantTensor, CustomObj, InputToken}
+	for i, want := range []string{"", "USER_INPUT", "PARAMETER", "BUFFER", "CONSTANT_TENSOR", "CUSTOM_OBJ", "TOKEN"} {
+		if int(in[i]) != i || in[i].String() != want {
+			t.Errorf("%d %v, want %s", in[i], in[i], want)
+		}
+	}
+	out := []OutputKind{0, UserOutput, LossOutput, BufferMutation, ParameterMutation, GradientToParameter, GradientToUserInput, UserInputMutation, OutputToken}
+	for i, want := range []string{"", "USER_OUTPUT", "LOSS_OUTPUT", "BUFFER_MUTATION", "PARAMETER_MUTATION", "GRADIENT_TO_PARAMETER",
+		"GRADIENT_TO_USER_INPUT", "USER_INPUT_MUTATION", "TOKEN"} {
+		if int(out[i]) != i || out[i].String() != want {
+			t.Errorf("%d %v, want %s", out[i], out[i], want)
+		}
+	}
+}
+
+func TestArguments(t *testing.T) {
+	for _, a := range []Arg{TensorArg{"v"}, SymIntArg{"v"}, SymFloatArg{"v"}, SymBoolArg{"v"}, TokenArg{"v"}, CustomObjArg{"v", "cls"}, ConstantArg{"v", true}} {
+		b := a.withName("w")
+		if a.ArgName() != "v" || b.ArgName() != "w" || fmt.Sprintf("%T", a) != fmt.Sprintf("%T", b) {
+			t.Errorf("%v became %v", a, b)
+		}
+	}
+	if c := (ConstantArg{"v", 2.5}).withName("w").(ConstantArg); c.Value != 2.5 {
+		t.Errorf("the value became %v", c.Value)
+	}
+	if c := (CustomObjArg{"v", "cls"}).withName("w").(CustomObjArg); c.ClassFQN != "cls" {
+		t.Errorf("the class became %v", c.ClassFQN)
+	}
+}
+
+func TestModuleCallSignature(t *testing.T) {
+	s := &ModuleCallSignature{Inputs: []Arg{TensorArg{"x"}, ConstantArg{"x", int64(1)}}, Outputs: []Arg{SymIntArg{"x"}, TensorArg{"y"}}}
+	s.ReplaceAllUses("x", "z")
+	if got := fmt.Sprint(s.Inputs, s.Outputs); got != "[{z} {x 1}] [{z} {y}]" {
+		t.Error(got)
+	}
+}

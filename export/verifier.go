@@ -5,11 +5,15 @@ import (
 	"strings"
 )
 
-// Verifier checks that a program keeps the rules of a dialect.
+// Verifier checks that a program keeps the rules of a dialect. A dialect of your own is a Verifier of your own: its Check is
+// independent of the dialects that a program names.
 type Verifier struct {
 	Dialect string
-	// mutation: operators may write to their arguments.
-	mutation bool
+	// Mutation allows operators that write to their arguments.
+	Mutation bool
+	// CheckOp and CheckGraph, if set, see every call of a function and every graph, subgraphs included; an error breaks the rule.
+	CheckOp    func(*Node) error
+	CheckGraph func(*Graph) error
 }
 
 // The dialects that PyTorch itself writes.
@@ -17,7 +21,7 @@ var (
 	// ATen is the dialect after run_decompositions: no operator writes to an argument.
 	ATen = &Verifier{Dialect: "ATEN"}
 	// Training is the dialect straight from export.
-	Training = &Verifier{Dialect: "TRAINING", mutation: true}
+	Training = &Verifier{Dialect: "TRAINING", Mutation: true}
 )
 
 // VerifierByDialect finds a verifier; "" is ATEN.
@@ -38,7 +42,7 @@ func (v *Verifier) Check(p *Program) error {
 	}
 	rules := *v
 	if m := p.p.SchemaVersion.Major; m > 0 && m < 8 {
-		rules.mutation = true // dialects meant less then
+		rules.Mutation = true // dialects meant less then
 	}
 	if err := rules.checkCalls(p.p.Graph); err != nil {
 		return err
@@ -71,27 +75,37 @@ func (p *Program) Validate() error {
 // plainFunctions are the targets outside torch.ops that a graph may call.
 var plainFunctions = func() map[string]bool {
 	m := map[string]bool{}
-	for _, n := range strings.Fields(`add sub mul truediv ge le gt lt eq ne floordiv mod and_ or_ not_ pow neg abs lshift rshift getitem`) {
+	for _, n := range strings.Fields(`add sub mul truediv ge le gt lt eq ne floordiv mod and_ or_ not_ pow neg pos abs lshift rshift getitem
+		xor invert contains is_ is_not index`) {
 		m["_operator."+n] = true
 	}
-	for _, n := range strings.Fields(`math.ceil math.floor math.trunc builtins.round round torch.sym_int torch.sym_float torch.sym_ite
-		torch.sym_max torch.sym_min torch.sym_not torch.sym_sqrt torch._sym_sqrt torch.sym_sum torch.sym_fresh_size`) {
+	for _, n := range strings.Fields(`math.ceil math.floor math.trunc builtins.round round builtins.max builtins.min torch.sym_int torch.sym_float torch.sym_ite
+		torch.sym_max torch.sym_min torch.sym_not torch.sym_sqrt torch._sym_sqrt torch.sym_sum torch.sym_fresh_size
+		torch.autograd.grad_mode.set_grad_enabled torch._C._set_grad_enabled torch.amp.autocast_mode._enter_autocast
+		torch.amp.autocast_mode._exit_autocast torch.export.custom_ops._call_custom_autograd_function_in_pre_dispatch
+		torch.fx.experimental.symbolic_shapes.cast_symbool_to_symint_guardless`) {
 		m[n] = true
 	}
 	return m
 }()
 
-// checkCalls checks the targets of all nodes, subgraphs included.
+// isOperator reports a target that is an operator or one of the functions that may stand beside them.
+func isOperator(n *Node) bool {
+	return n.Op != nil || plainFunctions[n.Target] || strings.HasPrefix(n.Target, "torch.ops.") || strings.HasPrefix(n.Target, "torch._functorch.predispatch.") ||
+		strings.HasPrefix(n.Target, "torch.sym_") || strings.HasPrefix(n.Target, "torch._sym_") || strings.HasPrefix(n.Target, "math.") ||
+		strings.Contains(n.Target, ":") // a custom operator, as old archives write it
+}
+
+// checkCalls checks the targets and results of all nodes, subgraphs included.
 func (v *Verifier) checkCalls(g *Graph) error {
+	for _, in := range g.Inputs {
+		if err := checkMeta(in.Value); err != nil {
+			return err
+		}
+	}
 	for _, n := range g.Nodes {
-		if n.Kind != CallFunction {
-			return &SpecError{n.Name, "calls of modules and their attributes belong to unflattened modules, not to programs"}
-		}
-		if !strings.HasPrefix(n.Target, "torch.") && !plainFunctions[n.Target] && n.Op == nil && !strings.Contains(n.Target, ":") {
-			return &SpecError{n.Name, fmt.Sprintf("the target %q is no operator", n.Target)}
-		}
-		if !v.mutation && n.Op != nil && n.Op.Mutates() {
-			return &SpecError{n.Name, fmt.Sprintf("operator '%s' is not functional, and the dialect is %s", n.Op.Name(), v.Dialect)}
+		if err := v.checkCall(n); err != nil {
+			return err
 		}
 		for _, a := range n.Args {
 			if s, ok := a.Value.(*Subgraph); ok {
@@ -100,6 +114,50 @@ func (v *Verifier) checkCalls(g *Graph) error {
 				}
 			}
 		}
+	}
+	if v.CheckGraph != nil {
+		if err := v.CheckGraph(g); err != nil {
+			return &SpecError{"", fmt.Sprintf("dialect %s: %v", v.Dialect, err)}
+		}
+	}
+	return nil
+}
+
+func (v *Verifier) checkCall(n *Node) error {
+	if n.Kind != CallFunction {
+		return &SpecError{n.Name, "calls of modules and their attributes belong to unflattened modules, not to programs"}
+	}
+	if !isOperator(n) {
+		return &SpecError{n.Name, fmt.Sprintf("the target %q is no operator", n.Target)}
+	}
+	if !v.Mutation && n.Op != nil && n.Op.Mutates() {
+		return &SpecError{n.Name, fmt.Sprintf("operator '%s' is not functional, and the dialect is %s", n.Op.Name(), v.Dialect)}
+	}
+	if v.CheckOp != nil {
+		if err := v.CheckOp(n); err != nil {
+			return &SpecError{n.Name, fmt.Sprintf("dialect %s: %v", v.Dialect, err)}
+		}
+	}
+	var err error
+	for _, o := range n.Outputs {
+		EachValue(o, func(x *Value) {
+			if e := checkMeta(x); e != nil && err == nil {
+				err = e
+			}
+		})
+	}
+	return err
+}
+
+// checkMeta checks that a value says what it is.
+func checkMeta(v *Value) error {
+	switch {
+	case v == nil:
+		return nil
+	case v.Kind == TensorKind && v.Tensor == nil:
+		return &SpecError{v.Name, "it is a tensor without dtype and sizes (Node.meta is missing val field)"}
+	case v.Kind > TokenKind:
+		return &SpecError{v.Name, "a Python container is no value of a program"}
 	}
 	return nil
 }
@@ -142,8 +200,14 @@ func checkInputs(p *Program) error {
 		switch s.Kind {
 		case UserInput:
 		case Parameter:
+			if _, tensor := s.Arg.(TensorArg); !tensor {
+				return &SpecError{in.Name, fmt.Sprintf("the spec of parameter %q holds no tensor", s.Target)}
+			}
 			ok = inState
 		case Buffer:
+			if inState && !*s.Persistent && p.p.SchemaVersion.Major >= 8 {
+				return &SpecError{in.Name, fmt.Sprintf("the non-persistent buffer %q is in the state dict", s.Target)}
+			}
 			ok = inState || inConstants
 		case ConstantTensor:
 			ok = inConstants || inState // before PyTorch 2.3 among the weights
