@@ -11,12 +11,17 @@ func asmLevels() []string {
 	if hasAVX512 {
 		levels = append(levels, "AVX512")
 	}
+	if hasAMX() {
+		levels = append(levels, "AMX")
+	}
 	return levels
 }
 
 // setAsm limits the kernels to a level until restore is called.
 func setAsm(level string) (restore func()) {
-	avx2, avx512, vnni := hasAVX2, hasAVX512, hasVNNI
-	hasAVX2, hasAVX512, hasVNNI = avx2 && level != "portable", avx512 && level == "AVX512", vnni && level == "AVX512"
-	return func() { hasAVX2, hasAVX512, hasVNNI = avx2, avx512, vnni }
+	avx2, avx512, vnni, amx := hasAVX2, hasAVX512, hasVNNI, hasAMX
+	wide := level == "AVX512" || level == "AMX"
+	hasAVX2, hasAVX512, hasVNNI = avx2 && level != "portable", avx512 && wide, vnni && wide
+	hasAMX = func() bool { return level == "AMX" && amx() }
+	return func() { hasAVX2, hasAVX512, hasVNNI, hasAMX = avx2, avx512, vnni, amx }
 }

@@ -34,6 +34,7 @@ type PackedQuantConv struct {
 	pairs []int32   // the same for 16-bit products: [panels, taps, in/2, nr] pairs
 	each  []float32 // depthwise: [taps, in]
 	sums  []int32   // of each output channel's weights
+	tiles *quantTiles
 }
 
 // maxQuantTaps bounds the window of a depthwise convolution of integers: float32 holds sums of so many products exactly.
@@ -50,6 +51,9 @@ func CanQuantConv(c *Conv) bool {
 func PackQuantConv(c *Conv, w []int8) *PackedQuantConv {
 	if c.Groups > 1 {
 		return packQuantDepthwise(c, w)
+	}
+	if hasAMX() {
+		return packQuantTiles(c, w)
 	}
 	k := chooseQuantKernel()
 	p := &PackedQuantConv{k: k, in: roundUp(c.In, 4), taps: volume(c.Kernel), wide: roundUp(c.Out, k.nr)}
@@ -113,6 +117,10 @@ func (w *PackedQuantConv) Forward(p *pool.Pool, c *Conv, x []uint8, from Quant, 
 	if rows*c.Out == 0 {
 		return
 	}
+	if w.tiles != nil {
+		w.forwardTiles(p, c, x, from, ep)
+		return
+	}
 	r := &quantRun{PackedQuantConv: w, c: c, ep: ep, rows: rows, h: c.Size[1], width: c.Size[2]}
 	zero := from.Zero + from.flip()
 	pad := c.Pad[1] > 0 || c.Pad[2] > 0
@@ -137,7 +145,7 @@ func (w *PackedQuantConv) Forward(p *pool.Pool, c *Conv, x []uint8, from Quant, 
 			r.taps = append(r.taps, (kh*c.Dilation[1]*r.width+kw*c.Dilation[2])*w.in)
 		}
 	}
-	r.params = [9]float32{ep.Of.Scale, float32(ep.Of.Zero + ep.Of.flip()), asFloat(ep.Of.flip()), ep.Lo, ep.Hi, ep.To.Inv, asFloat(ep.To.Zero), asFloat(ep.To.Min), asFloat(ep.To.Max)}
+	r.params = requantizeParams(ep)
 	if w.each != nil {
 		r.depthwise(p)
 		return
@@ -151,6 +159,11 @@ func (w *PackedQuantConv) Forward(p *pool.Pool, c *Conv, x []uint8, from Quant, 
 			r.block(t%panels, t/panels*block, min(rows, (t/panels+1)*block), line.data)
 		}
 	})
+}
+
+// requantizeParams are what the functions over rows of sums take.
+func requantizeParams(ep *QuantEpilogue) [9]float32 {
+	return [9]float32{ep.Of.Scale, float32(ep.Of.Zero + ep.Of.flip()), asFloat(ep.Of.flip()), ep.Lo, ep.Hi, ep.To.Inv, asFloat(ep.To.Zero), asFloat(ep.To.Min), asFloat(ep.To.Max)}
 }
 
 // depthwise computes all positions channel by channel.

@@ -22,6 +22,7 @@ var families = map[string]func(){
 	"rnn":       rnn,
 	"gather":    gather,
 	"quant":     quant,
+	"amx":       amx,
 }
 
 // Declarations for builds without assembly, and for those without the widest.
