@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"math"
+	"runtime"
 	"unsafe"
 
 	"github.com/pt2go/pt2/internal/pool"
@@ -20,6 +21,7 @@ type quantTiles struct {
 	bytes int    // of a run that a tile takes
 	over  int    // bytes that the tiles of a run reach beyond it; their weights are 0
 	data  []int8 // [panels of 32 channels, runs, steps, 2 tiles, bytes/4, 16, 4]
+	chunk *weightChunk
 }
 
 // amxGroup is how many channels the kernel computes at a time, amxBlock how many positions.
@@ -37,7 +39,7 @@ func packQuantTiles(c *Conv, w []int8) *PackedQuantConv {
 	t.bytes = roundUp((run+t.steps-1)/t.steps, 4)
 	t.over = t.steps*t.bytes - run
 	panel := t.runs * t.steps * t.bytes * 32
-	t.data = alignedBytes(panel * ((c.Out + 31) / 32))
+	t.data, t.chunk = chunkBytes(panel * ((c.Out + 31) / 32))
 	p := &PackedQuantConv{in: c.In, taps: kh * kw, wide: roundUp(c.Out, amxGroup), tiles: t, k: quantKernel{nr: amxGroup}}
 	p.sums = make([]int32, p.wide)
 	for o := range c.Out {
@@ -57,13 +59,6 @@ func packQuantTiles(c *Conv, w []int8) *PackedQuantConv {
 		}
 	}
 	return p
-}
-
-// alignedBytes is memory that begins with a line of the cache.
-func alignedBytes(n int) []int8 {
-	b := make([]int8, n+63)
-	skip := -int(uintptr(unsafe.Pointer(&b[0]))) & 63
-	return b[skip:][:n:n]
 }
 
 // amxArgs is what the kernels read, by 8-byte fields whose places _asm/amx.go knows. They compute output positions [first, last) of
@@ -135,6 +130,7 @@ func (w *PackedQuantConv) forwardTiles(p *pool.Pool, c *Conv, x []uint8, from Qu
 	}
 	r.prepare()
 	r.split(p, from.Signed)
+	runtime.KeepAlive(w)
 }
 
 func alignedFloats(x []float32) []float32 {

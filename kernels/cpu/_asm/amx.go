@@ -251,6 +251,11 @@ func amxPanelSums(product byte) {
 		ADDQ(Imm(8), R10)
 		MOVQ(arg(amxSteps), R12)
 		Label(s + "step")
+		if tiles == 2 {
+			for i := range 32 {
+				PREFETCHT1(Mem{Base: R8, Disp: 64*i + 8192})
+			}
+		}
 		tileMemory("TILELOADD", prefixF2, 4, RSI, RCX)
 		tileMemory("TILELOADDT1", prefix66, 6, R8, RBX)
 		ADDQ(R15, R8)
