@@ -343,9 +343,9 @@ func (r *quantRun) numbers(line []float32, acc []int32, at, ch, cols int) {
 		}
 	}
 	for j := n; j < cols; j++ {
-		f := float32(acc[j]+r.offsets[ch+j])*r.scale[ch+j] + r.bias[ch+j]
+		f := fma32(float32(acc[j]+r.offsets[ch+j]), r.scale[ch+j], r.bias[ch+j])
 		if ep.Residual != nil {
-			f += (float32(int32(ep.Residual[at+j])^ep.Of.flip()) - float32(ep.Of.Zero+ep.Of.flip())) * ep.Of.Scale
+			f = fma32(float32(int32(ep.Residual[at+j])^ep.Of.flip())-float32(ep.Of.Zero+ep.Of.flip()), ep.Of.Scale, f)
 		}
 		line[j] = smaller(larger(f, ep.Lo), ep.Hi)
 	}

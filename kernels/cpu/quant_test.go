@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand"
+	"slices"
 	"testing"
 
 	"github.com/pt2go/pt2/internal/pool"
@@ -53,28 +54,85 @@ func TestQuantizeAndBack(t *testing.T) {
 	})
 }
 
+// quantConvs are windows, strides, paddings and sizes on both sides of what kernels compute at once.
+func quantConvs() []*Conv {
+	var all []*Conv
+	for _, c := range []Conv{
+		{N: 1, In: 4, Out: 1, Size: [3]int{1, 1, 1}, Kernel: [3]int{1, 1, 1}},
+		{N: 2, In: 7, Out: 70, Size: [3]int{1, 5, 9}, Kernel: [3]int{1, 1, 1}},
+		{N: 1, In: 3, Out: 65, Size: [3]int{1, 11, 12}, Kernel: [3]int{1, 7, 7}, Pad: [3]int{0, 3, 3}, Stride: [3]int{1, 2, 2}},
+		{N: 2, In: 64, Out: 33, Size: [3]int{1, 6, 5}, Kernel: [3]int{1, 3, 3}, Pad: [3]int{0, 1, 1}, Dilation: [3]int{1, 2, 1}},
+		{N: 1, In: 130, Out: 64, Size: [3]int{1, 14, 14}, Kernel: [3]int{1, 1, 1}, Stride: [3]int{1, 2, 2}},
+		{N: 1, In: 40, Out: 100, Size: [3]int{1, 1, 17}, Kernel: [3]int{1, 1, 1}},
+		{N: 2, In: 37, Out: 37, Groups: 37, Size: [3]int{1, 6, 7}, Kernel: [3]int{1, 3, 3}, Pad: [3]int{0, 1, 1}, Stride: [3]int{1, 2, 1}},
+		{N: 1, In: 64, Out: 64, Groups: 64, Size: [3]int{1, 9, 9}, Kernel: [3]int{1, 5, 5}, Pad: [3]int{0, 2, 2}},
+		{N: 3, In: 24, Out: 72, Size: [3]int{1, 7, 7}, Kernel: [3]int{1, 3, 3}, Pad: [3]int{0, 1, 1}},
+		{N: 1, In: 64, Out: 130, Size: [3]int{1, 1, 16}, Kernel: [3]int{1, 1, 1}},
+		{N: 1, In: 72, Out: 32, Size: [3]int{1, 1, 33}, Kernel: [3]int{1, 1, 1}},
+		{N: 2, In: 128, Out: 64, Size: [3]int{1, 4, 5}, Kernel: [3]int{1, 3, 2}},
+		{N: 1, In: 16, Out: 96, Size: [3]int{1, 13, 20}, Kernel: [3]int{1, 3, 5}, Pad: [3]int{0, 1, 2}, Stride: [3]int{1, 3, 2}},
+		{N: 1, In: 65, Out: 20, Size: [3]int{1, 9, 11}, Kernel: [3]int{1, 2, 3}, Pad: [3]int{0, 0, 2}, Stride: [3]int{1, 1, 3}, Dilation: [3]int{1, 3, 2}},
+	} {
+		c.Groups = max(c.Groups, 1)
+		for i := range 3 {
+			c.Stride[i], c.Dilation[i] = max(c.Stride[i], 1), max(c.Dilation[i], 1)
+			c.OutSize[i] = (c.Size[i]+2*c.Pad[i]-c.Dilation[i]*(c.Kernel[i]-1)-1)/c.Stride[i] + 1
+		}
+		all = append(all, &c)
+	}
+	return all
+}
+
 func TestQuantConvAgainstDefinition(t *testing.T) {
 	rng := rand.New(rand.NewSource(1))
 	p := pool.New(2)
 	defer p.Close()
 	variants(t, func(t *testing.T) {
-		for _, c := range []Conv{
-			{N: 1, In: 4, Out: 1, Size: [3]int{1, 1, 1}, Kernel: [3]int{1, 1, 1}},
-			{N: 2, In: 7, Out: 70, Size: [3]int{1, 5, 9}, Kernel: [3]int{1, 1, 1}},
-			{N: 1, In: 3, Out: 65, Size: [3]int{1, 11, 12}, Kernel: [3]int{1, 7, 7}, Pad: [3]int{0, 3, 3}, Stride: [3]int{1, 2, 2}},
-			{N: 2, In: 64, Out: 33, Size: [3]int{1, 6, 5}, Kernel: [3]int{1, 3, 3}, Pad: [3]int{0, 1, 1}, Dilation: [3]int{1, 2, 1}},
-			{N: 1, In: 130, Out: 64, Size: [3]int{1, 14, 14}, Kernel: [3]int{1, 1, 1}, Stride: [3]int{1, 2, 2}},
-			{N: 1, In: 40, Out: 100, Size: [3]int{1, 1, 17}, Kernel: [3]int{1, 1, 1}},
-			{N: 2, In: 37, Out: 37, Groups: 37, Size: [3]int{1, 6, 7}, Kernel: [3]int{1, 3, 3}, Pad: [3]int{0, 1, 1}, Stride: [3]int{1, 2, 1}},
-			{N: 1, In: 64, Out: 64, Groups: 64, Size: [3]int{1, 9, 9}, Kernel: [3]int{1, 5, 5}, Pad: [3]int{0, 2, 2}},
-		} {
-			c.Groups = max(c.Groups, 1)
-			for i := range 3 {
-				c.Stride[i], c.Dilation[i] = max(c.Stride[i], 1), max(c.Dilation[i], 1)
-				c.OutSize[i] = (c.Size[i]+2*c.Pad[i]-c.Dilation[i]*(c.Kernel[i]-1)-1)/c.Stride[i] + 1
-			}
+		for _, c := range quantConvs() {
 			for mode := range 16 {
-				checkQuantConv(t, rng, p, &c, mode)
+				checkQuantConv(t, rng, p, c, mode)
+			}
+		}
+	})
+}
+
+// TestQuantConvVariantsAgree compares what the instruction sets make of scales at random, bit for bit: all fuse the multiplications
+// with the additions.
+func TestQuantConvVariantsAgree(t *testing.T) {
+	type key struct{ conv, mode int }
+	want, wantFloat := map[key][]uint8{}, map[key][]float32{}
+	variants(t, func(t *testing.T) {
+		rng := rand.New(rand.NewSource(2))
+		for i, c := range quantConvs() {
+			x, w := randomBytes(rng, c.N*volume(c.Size)*c.In), make([]int8, c.Out*c.In/c.Groups*volume(c.Kernel))
+			for i := range w {
+				w[i] = int8(rng.Intn(256) - 128)
+			}
+			n := c.N * volume(c.OutSize) * c.Out
+			scale, bias, residual := make([]float32, c.Out), make([]float32, c.Out), randomBytes(rng, n)
+			for i := range scale {
+				scale[i], bias[i] = rng.Float32()*1e-4, rng.Float32()-0.5
+			}
+			packed := PackQuantConv(c, w)
+			for mode := range 6 {
+				ep := &QuantEpilogue{Scale: scale, Bias: bias, Lo: -0.3, Hi: 1.7, Out: make([]uint8, n), To: QuantTo{Inv: 61.3, Zero: 31, Min: 2, Max: 250}}
+				if mode&1 != 0 {
+					ep.Residual, ep.Of = residual, Quant{Scale: 0.0123, Zero: 5, Signed: mode > 1}
+				}
+				if mode > 1 {
+					ep.To = QuantTo{Inv: 47.1, Zero: -12, Min: -128, Max: 127}
+				}
+				if mode > 3 {
+					ep.Float = make([]float32, n)
+				}
+				packed.Forward(nil, c, x, Quant{Scale: 1, Zero: 9, Signed: mode == 2}, ep)
+				k := key{i, mode}
+				if want[k] == nil {
+					want[k], wantFloat[k] = ep.Out, ep.Float
+				}
+				if !slices.Equal(want[k], ep.Out) || !slices.Equal(wantFloat[k], ep.Float) {
+					t.Errorf("%+v, mode %d differs", *c, mode)
+				}
 			}
 		}
 	})
