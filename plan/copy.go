@@ -23,9 +23,21 @@ const copyBlock = 1024
 // copyTransposed copies between [N, C, ...] and [N, ..., C] in memory, block by block; false if the copy is another one.
 func copyTransposed(k *aten.Kernel) bool {
 	x, out := k.T(0), k.Out[0]
-	if x.Dim() < 3 || x.DType() != tensor.Float32 || out.DType() != tensor.Float32 || x.IsNeg() != out.IsNeg() || out.Numel() == 0 {
+	if x.Dim() < 3 || x.DType() != out.DType() || x.IsNeg() != out.IsNeg() || out.Numel() == 0 {
 		return false
 	}
+	switch x.DType() {
+	case tensor.Float32:
+		return copyBlocks(k, cpu.TransposeF32)
+	case tensor.Uint8, tensor.Int8:
+		return copyBlocks(k, cpu.TransposeU8)
+	}
+	return false
+}
+
+// copyBlocks is copyTransposed for a type and what transposes matrices of it.
+func copyBlocks[T float32 | uint8](k *aten.Kernel, transpose func(dst, x []T, rows, cols, ldd, ldx int)) bool {
+	x, out := k.T(0), k.Out[0]
 	size := x.Sizes()
 	c, pos := int(size[1]), 1
 	for _, s := range size[2:] {
@@ -35,7 +47,7 @@ func copyTransposed(k *aten.Kernel) bool {
 	if !toLast && !(cLast(x) && out.IsContiguous()) {
 		return false
 	}
-	src, dst := tensor.Data[float32](x), tensor.Data[float32](out)
+	src, dst := tensor.Data[T](x), tensor.Data[T](out)
 	blocks := (pos + copyBlock - 1) / copyBlock
 	k.Pool.ParallelFor(int(size[0])*blocks, max(1, 32/c), func(lo, hi int) {
 		for t := lo; t < hi; t++ {
@@ -43,9 +55,9 @@ func copyTransposed(k *aten.Kernel) bool {
 			n := min(pos-p, copyBlock)
 			s, d := src[i*c*pos:(i+1)*c*pos], dst[i*c*pos:(i+1)*c*pos]
 			if toLast {
-				cpu.TransposeF32(d[p*c:], s[p:], c, n, c, pos)
+				transpose(d[p*c:], s[p:], c, n, c, pos)
 			} else {
-				cpu.TransposeF32(d[p:], s[p*c:], n, c, pos, c)
+				transpose(d[p:], s[p*c:], n, c, pos, c)
 			}
 		}
 	})

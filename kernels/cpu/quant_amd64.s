@@ -214,6 +214,90 @@ loop:
 	VZEROUPPER
 	RET
 
+// func maxWindowU8AVX512(x *uint8, step int, positions int, taps *int, ntaps int, n int, out *uint8)
+// Requires: AVX, AVX512BW, BMI2, CMOV
+TEXT ·maxWindowU8AVX512(SB), NOSPLIT, $0-56
+	MOVQ x+0(FP), AX
+	MOVQ positions+16(FP), CX
+	MOVQ n+40(FP), DX
+	MOVQ out+48(FP), BX
+	MOVQ $-1, R10
+
+position:
+	MOVQ AX, R9
+	MOVQ DX, DI
+
+channels:
+	BZHIQ      DI, R10, SI
+	CMPQ       DI, $0x40
+	CMOVQGE    R10, SI
+	KMOVQ      SI, K1
+	MOVQ       taps+24(FP), SI
+	MOVQ       ntaps+32(FP), R11
+	MOVQ       (SI), R8
+	VMOVDQU8.Z (R9)(R8*1), K1, Z0
+
+tap:
+	MOVQ      (SI), R8
+	VPMAXUB.Z (R9)(R8*1), Z0, K1, Z0
+	ADDQ      $0x08, SI
+	DECQ      R11
+	JNE       tap
+	VMOVDQU8  Z0, K1, (BX)
+	ADDQ      $0x40, R9
+	ADDQ      $0x40, BX
+	SUBQ      $0x40, DI
+	JG        channels
+	ADDQ      DI, BX
+	MOVQ      step+8(FP), R8
+	ADDQ      R8, AX
+	DECQ      CX
+	JNE       position
+	VZEROUPPER
+	RET
+
+// func maxWindowS8AVX512(x *uint8, step int, positions int, taps *int, ntaps int, n int, out *uint8)
+// Requires: AVX, AVX512BW, BMI2, CMOV
+TEXT ·maxWindowS8AVX512(SB), NOSPLIT, $0-56
+	MOVQ x+0(FP), AX
+	MOVQ positions+16(FP), CX
+	MOVQ n+40(FP), DX
+	MOVQ out+48(FP), BX
+	MOVQ $-1, R10
+
+position:
+	MOVQ AX, R9
+	MOVQ DX, DI
+
+channels:
+	BZHIQ      DI, R10, SI
+	CMPQ       DI, $0x40
+	CMOVQGE    R10, SI
+	KMOVQ      SI, K1
+	MOVQ       taps+24(FP), SI
+	MOVQ       ntaps+32(FP), R11
+	MOVQ       (SI), R8
+	VMOVDQU8.Z (R9)(R8*1), K1, Z0
+
+tap:
+	MOVQ      (SI), R8
+	VPMAXSB.Z (R9)(R8*1), Z0, K1, Z0
+	ADDQ      $0x08, SI
+	DECQ      R11
+	JNE       tap
+	VMOVDQU8  Z0, K1, (BX)
+	ADDQ      $0x40, R9
+	ADDQ      $0x40, BX
+	SUBQ      $0x40, DI
+	JG        channels
+	ADDQ      DI, BX
+	MOVQ      step+8(FP), R8
+	ADDQ      R8, AX
+	DECQ      CX
+	JNE       position
+	VZEROUPPER
+	RET
+
 // func requantizeAVX2(rows int, n int, accStep int, outStep int, acc *int32, offset *int32, scale *float32, bias *float32, residual *uint8, params *float32, out *uint8)
 // Requires: AVX, AVX2, FMA3
 TEXT ·requantizeAVX2(SB), NOSPLIT, $0-88

@@ -220,31 +220,45 @@ func checkQuantConv(t *testing.T, rng *rand.Rand, p *pool.Pool, c *Conv, mode in
 
 func TestMaxPoolBytes(t *testing.T) {
 	rng := rand.New(rand.NewSource(1))
-	c := &Conv{N: 2, In: 70, Size: [3]int{1, 7, 6}, Kernel: [3]int{1, 3, 3}, Stride: [3]int{1, 2, 2}, Pad: [3]int{0, 1, 1}, Dilation: [3]int{1, 1, 1}, OutSize: [3]int{1, 4, 3}}
-	variants(t, func(t *testing.T) {
-		for _, signed := range []bool{false, true} {
-			x, out := randomBytes(rng, 2*42*70), make([]uint8, 2*12*70)
-			MaxPoolNHWCU8(nil, c, x, out, signed)
-			key := func(b uint8) int {
-				if signed {
-					return int(int8(b))
-				}
-				return int(b)
+	for _, c := range []*Conv{
+		{N: 2, In: 70, Size: [3]int{1, 7, 6}, Kernel: [3]int{1, 3, 3}, Stride: [3]int{1, 2, 2}, Pad: [3]int{0, 1, 1}, Dilation: [3]int{1, 1, 1}, OutSize: [3]int{1, 4, 3}},
+		{N: 1, In: 64, Size: [3]int{1, 9, 20}, Kernel: [3]int{1, 2, 3}, Stride: [3]int{1, 1, 1}, Pad: [3]int{0, 0, 1}, Dilation: [3]int{1, 3, 2}, OutSize: [3]int{1, 6, 18}},
+		{N: 3, In: 5, Size: [3]int{1, 4, 4}, Kernel: [3]int{1, 2, 2}, Stride: [3]int{1, 2, 2}, Dilation: [3]int{1, 1, 1}, OutSize: [3]int{1, 2, 2}},
+	} {
+		variants(t, func(t *testing.T) { checkMaxPool(t, rng, c) })
+	}
+}
+
+func checkMaxPool(t *testing.T, rng *rand.Rand, c *Conv) {
+	for _, signed := range []bool{false, true} {
+		h, w, oh, ow := c.Size[1], c.Size[2], c.OutSize[1], c.OutSize[2]
+		n := c.N * oh * ow * c.In
+		x, out := randomBytes(rng, c.N*h*w*c.In), make([]uint8, n+1)
+		out[n] = 0xa5
+		MaxPoolNHWCU8(nil, c, x, out, signed)
+		if out[n] != 0xa5 {
+			t.Fatal("wrote beside its output")
+		}
+		key := func(b uint8) int {
+			if signed {
+				return int(int8(b))
 			}
-			for i := range out {
-				n, oh, ow, ch := i/70/12, i/70%12/3, i/70%3, i%70
-				want := math.MinInt
-				for y := max(0, 2*oh-1); y <= min(6, 2*oh+1); y++ {
-					for z := max(0, 2*ow-1); z <= min(5, 2*ow+1); z++ {
-						want = max(want, key(x[((n*7+y)*6+z)*70+ch]))
-					}
+			return int(b)
+		}
+		for i := range n {
+			img, y, z, ch := i/c.In/(oh*ow), i/c.In/ow%oh, i/c.In%ow, i%c.In
+			want := math.MinInt
+			for tap := range volume(c.Kernel) {
+				y, z := y*c.Stride[1]-c.Pad[1]+tap/c.Kernel[2]*c.Dilation[1], z*c.Stride[2]-c.Pad[2]+tap%c.Kernel[2]*c.Dilation[2]
+				if y >= 0 && z >= 0 && y < h && z < w {
+					want = max(want, key(x[((img*h+y)*w+z)*c.In+ch]))
 				}
-				if key(out[i]) != want {
-					t.Fatalf("element %d is %d, want %d", i, key(out[i]), want)
-				}
+			}
+			if key(out[i]) != want {
+				t.Fatalf("element %d of %+v is %d, want %d", i, *c, key(out[i]), want)
 			}
 		}
-	})
+	}
 }
 
 func BenchmarkQuantConv(b *testing.B) {

@@ -1,5 +1,7 @@
 package cpu
 
+import "encoding/binary"
+
 // TransposeF32 is dst[j*ldd+i] = x[i*ldx+j] for i < rows, j < cols. dst and x must not overlap.
 func TransposeF32(dst, x []float32, rows, cols, ldd, ldx int) {
 	if rows == 3 && ldd == 3 { // the channels of an image
@@ -24,6 +26,19 @@ func TransposeF32(dst, x []float32, rows, cols, ldd, ldx int) {
 	if r8 < rows {
 		Transpose(dst[r8:], x[r8*ldx:], rows-r8, c8, ldd, ldx)
 	}
+}
+
+// TransposeU8 is TransposeF32 for bytes.
+func TransposeU8(dst, x []uint8, rows, cols, ldd, ldx int) {
+	done := 0
+	if rows == 3 && ldd == 3 { // the channels of an image: three bytes in a store of four, the next store writes over the fourth
+		done = max(0, cols-1)
+		a, b, c := x[:done], x[ldx:ldx+done], x[2*ldx:2*ldx+done]
+		for j := range a {
+			binary.LittleEndian.PutUint32(dst[3*j:], uint32(a[j])|uint32(b[j])<<8|uint32(c[j])<<16)
+		}
+	}
+	Transpose(dst[done*ldd:], x[done:], rows, cols-done, ldd, ldx)
 }
 
 // Transpose is TransposeF32 for any element: dst[j*ldd+i] = x[i*ldx+j], tile by tile so that both sides stay in the cache.

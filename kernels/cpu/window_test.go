@@ -98,6 +98,27 @@ func TestResize2d(t *testing.T) {
 
 var bilinear = []float64{0, 0.4, 1, 1.6, 2, 0.75, 1.15, 1.75, 2.35, 2.75, 2.25, 2.65, 3.25, 3.85, 4.25, 3, 3.4, 4, 4.6, 5}
 
+func TestTransposeBytes(t *testing.T) {
+	for _, d := range [][3]int{{3, 0, 3}, {3, 1, 3}, {3, 2, 3}, {3, 50, 3}, {3, 9, 4}, {5, 40, 5}, {17, 33, 20}} {
+		rows, cols, ldd := d[0], d[1], d[2]
+		ldx := cols + 2
+		x, got := randomBytes(rand.New(rand.NewSource(1)), rows*ldx), make([]uint8, cols*ldd+1)
+		for i := range got {
+			got[i] = 0xa5
+		}
+		TransposeU8(got, x, rows, cols, ldd, ldx)
+		for at, v := range got {
+			want := uint8(0xa5)
+			if j, i := at/ldd, at%ldd; j < cols && i < rows {
+				want = x[i*ldx+j]
+			}
+			if v != want {
+				t.Fatalf("%v: byte %d is %d, want %d", d, at, v, want)
+			}
+		}
+	}
+}
+
 func TestTranspose(t *testing.T) {
 	for _, d := range [][2]int{{0, 3}, {1, 1}, {16, 16}, {17, 33}, {5, 40}, {8, 8}, {9, 64}, {70, 31}} {
 		rows, cols := d[0], d[1]

@@ -19,6 +19,16 @@ func quantTileAVX2(x *uint8, rows *int, taps *int, ntaps int, steps int, w *int3
 //go:noescape
 func maxU8AVX2(d *uint8, x *uint8, n int)
 
+// maxWindowU8AVX512 makes each of n channels the largest of those at ntaps offsets from x, for positions that are step bytes apart in x and n in out.
+//
+//go:noescape
+func maxWindowU8AVX512(x *uint8, step int, positions int, taps *int, ntaps int, n int, out *uint8)
+
+// maxWindowS8AVX512 makes each of n channels the largest of those at ntaps offsets from x, for positions that are step bytes apart in x and n in out.
+//
+//go:noescape
+func maxWindowS8AVX512(x *uint8, step int, positions int, taps *int, ntaps int, n int, out *uint8)
+
 // requantizeAVX2 turns rows of n sums, a multiple of 16, into 8-bit integers: f = (acc+offset)*scale + bias + ((residual^flip) - zero)*step, limited; residual may be nil. Rows of acc are accStep elements apart, those of residual and out outStep. params are step, zero, flip, lo, hi, 1/scale, zero, least, most.
 //
 //go:noescape

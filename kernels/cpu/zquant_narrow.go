@@ -6,6 +6,8 @@ package cpu
 
 var (
 	quantTileVNNI        func(x *uint8, rows, taps *int, ntaps, steps int, w *int8, acc *int32)
+	maxWindowU8AVX512    func(x *uint8, step, positions int, taps *int, ntaps, n int, out *uint8)
+	maxWindowS8AVX512    func(x *uint8, step, positions int, taps *int, ntaps, n int, out *uint8)
 	requantizeAVX512     func(rows, n, accStep, outStep int, acc, offset *int32, scale, bias *float32, residual *uint8, params *float32, out *uint8)
 	sumsToF32AVX512      func(rows, n, accStep, outStep int, acc, offset *int32, scale, bias *float32, residual *uint8, params *float32, out *float32)
 	quantDepthwiseAVX512 func(x *uint8, taps *int, ntaps, n int, w *float32, acc *int32)
