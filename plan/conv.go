@@ -269,7 +269,7 @@ func (c *conv) pack(cache *Cache, scratch *[]float32) {
 		if c.scale != nil {
 			w = c.scaled(w, grow(scratch, len(w)))
 		}
-		return cpu.PackTransposed(&c.Conv, w)
+		return cpu.PackTransposed(&c.Conv, w, true)
 	}, append([]*aten.Value{c.weight}, c.consts...)...).(*cpu.PackedConv)
 }
 

@@ -26,7 +26,7 @@ func (c *Conv) ForwardF32(p *pool.Pool, x, w, bias, out []float32) {
 // TransposedF32 computes the transposed convolution of tensors with channels first.
 func (c *Conv) TransposedF32(p *pool.Pool, x, w, bias, out []float32) {
 	c.throughLast(p, x, out, func(x, out []float32) {
-		TransposedNHWC(p, c, PackTransposed(c, w), x, out, &Epilogue{ColBias: bias})
+		TransposedNHWC(p, c, PackTransposed(c, w, false), x, out, &Epilogue{ColBias: bias})
 	})
 }
 

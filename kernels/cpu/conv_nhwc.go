@@ -15,13 +15,17 @@ type PackedConv struct {
 	depthwise []float32   // [kernel, In/Groups, Out]
 	winograd  *winogradWeight
 	apart     bool      // transposed: a matrix for each row of the kernel, see [Conv.apart]
+	phases    []phase   // transposed: convolutions whose results interleave
 	zeros     []float32 // what taps beyond the input's edge read
 }
 
-// depthwise reports groups of one channel in and out, or of so few that vectors are better filled with channels of several groups.
+// depthwise reports groups of one channel in, or of so few in and out that vectors are better filled with channels of several groups.
 func (c *Conv) depthwise() bool {
-	if c.Groups == 1 || c.In != c.Out {
+	if c.Groups == 1 {
 		return false
+	}
+	if c.In != c.Out {
+		return c.In == c.Groups
 	}
 	group := c.In / c.Groups
 	return group == 1 || group == 2 || group == 4 || group == 8
@@ -33,7 +37,7 @@ func (c *Conv) depthwise() bool {
 func PackConv(c *Conv, w, scale []float32, lasting bool) *PackedConv {
 	taps, inG, outG := volume(c.Kernel), c.In/c.Groups, c.Out/c.Groups
 	if c.depthwise() {
-		pw := &PackedConv{depthwise: make([]float32, taps*inG*c.Out), zeros: make([]float32, c.In)}
+		pw := &PackedConv{depthwise: make([]float32, taps*inG*c.Out), zeros: make([]float32, c.Out)}
 		for o := range c.Out { // [Out, In/Groups, kernel] becomes [kernel, In/Groups, Out]
 			f := float32(1)
 			if scale != nil {
@@ -113,6 +117,12 @@ func ConvNHWC(p *pool.Pool, c *Conv, w *PackedConv, x, out []float32, ep *Epilog
 		return
 	}
 	if w.depthwise != nil {
+		if c.Out != c.In {
+			wide, buf := c.spread(p, x)
+			defer buf.free()
+			depthwiseNHWC(p, wide, w, buf.data, out, ep)
+			return
+		}
 		depthwiseNHWC(p, c, w, x, out, ep)
 		return
 	}
@@ -142,6 +152,26 @@ func ConvNHWC(p *pool.Pool, c *Conv, w *PackedConv, x, out []float32, ep *Epilog
 		m.outside = distance(m.x, w.zeros)
 		m.run(p)
 	}
+}
+
+// spread repeats each channel of x for the outputs that are made of it. The description of the convolution over the copy comes with it.
+func (c *Conv) spread(p *pool.Pool, x []float32) (*Conv, *buffer[float32]) {
+	to := *c
+	to.In, to.Groups = c.Out, c.Out
+	times := c.Out / c.In
+	n := c.N * volume(c.Size) * c.In
+	buf := scratch(n * times)
+	p.ParallelFor(n, 1<<14, func(lo, hi int) {
+		dst := buf.data[lo*times : hi*times]
+		for _, v := range x[lo:hi] {
+			d := dst[:times]
+			for i := range d {
+				d[i] = v
+			}
+			dst = dst[times:]
+		}
+	})
+	return &to, buf
 }
 
 // distance is from a's first element to b's, in elements; both are aligned as float32 are.

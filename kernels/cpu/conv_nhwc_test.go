@@ -122,7 +122,7 @@ func TestTransposedNHWCAgainstDefinition(t *testing.T) {
 				want[i] = max(0, v+float64(residual[i]))
 			}
 			for _, p := range []*pool.Pool{nil, p} {
-				TransposedNHWC(p, &c, PackTransposed(&c, w), toLast(x, c.N, c.In, volume(c.Size)), got,
+				TransposedNHWC(p, &c, PackTransposed(&c, w, false), toLast(x, c.N, c.In, volume(c.Size)), got,
 					&Epilogue{ColBias: bias, Residual: toLast(residual, c.N, c.Out, pos), ResidualStep: c.Out, Act: Activation{Kind: ActReLU}})
 				closeTo(t, fmt.Sprintf("%+v", c), toFirst(got, c.N, c.Out, pos), want, 1e-4)
 			}

@@ -62,7 +62,7 @@ type slideConv struct {
 
 // slides tells whether there are kernels that slide along rows for a convolution.
 func (c *Conv) slides() bool {
-	return c.depthwise() && c.Groups == c.In && c.Kernel[0] == 1 && c.Stride[0] == 1 && c.Pad[0] == 0 && c.Size[0] == c.OutSize[0] &&
+	return c.depthwise() && c.Groups == c.In && c.Out == c.In && c.Kernel[0] == 1 && c.Stride[0] == 1 && c.Pad[0] == 0 && c.Size[0] == c.OutSize[0] &&
 		c.Dilation == [3]int{1, 1, 1} && slideSetOf(c.Kernel[2], c.Stride[2]) != nil && slideTiles(c) != nil
 }
 

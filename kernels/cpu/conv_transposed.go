@@ -1,15 +1,23 @@
 package cpu
 
-import "github.com/pt2go/pt2/internal/pool"
+import (
+	"runtime"
+
+	"github.com/pt2go/pt2/internal/pool"
+)
 
 // PackTransposed packs w, a contiguous weight [In, Out/Groups, Kernel...], for the transposed convolution c. The result
-// serves any N and Size, with the output that belongs to them.
-func PackTransposed(c *Conv, w []float32) *PackedConv {
+// serves any N and Size, with the output that belongs to them. What is lasting lies outside of Go's heap.
+func PackTransposed(c *Conv, w []float32, lasting bool) *PackedConv {
 	taps, inG, outG := volume(c.Kernel), c.In/c.Groups, c.Out/c.Groups
 	pw := &PackedConv{set: tileSetOf[float32]()}
 	if c.apart() {
 		pw.apart = true
-		pw.packApart(c, w)
+		pw.packApart(c, w, lasting)
+		return pw
+	}
+	if list := c.phases(); list != nil && inG > 0 {
+		pw.packPhases(c, w, list, lasting)
 		return pw
 	}
 	for g := range c.Groups {
@@ -17,7 +25,7 @@ func PackTransposed(c *Conv, w []float32) *PackedConv {
 		for i := range inG {
 			TransposeF32(last[i*taps*outG:], w[(g*inG+i)*outG*taps:], outG, taps, outG, taps)
 		}
-		packed := packedMemory[float32](inG * pw.set.packedWidth(taps*outG))
+		packed := packedFor[float32](pw, inG*pw.set.packedWidth(taps*outG), lasting)
 		pw.set.packB(nil, packed, Matrix{last, taps * outG, 1}, inG, taps*outG)
 		pw.groups = append(pw.groups, packed)
 	}
@@ -31,6 +39,11 @@ func TransposedNHWC(p *pool.Pool, c *Conv, w *PackedConv, x, out []float32, ep *
 	width := volume(c.Kernel) * outG
 	positions := c.N * volume(c.Size)
 	if c.N*volume(c.OutSize)*c.Out == 0 {
+		return
+	}
+	defer runtime.KeepAlive(w) // whose memory is not Go's
+	if w.phases != nil {
+		transposedPhases(p, c, w, x, out, ep)
 		return
 	}
 	if w.apart && inG > 0 {
@@ -115,14 +128,14 @@ func (c *Conv) apart() bool {
 }
 
 // packApart packs a matrix [In, width of the kernel * Out] for each row of the kernel.
-func (pw *PackedConv) packApart(c *Conv, w []float32) {
+func (pw *PackedConv) packApart(c *Conv, w []float32, lasting bool) {
 	taps, width := volume(c.Kernel), c.Kernel[2]*c.Out
 	last := make([]float32, c.In*width)
 	for r := range c.Kernel[0] * c.Kernel[1] {
 		for i := range c.In {
 			TransposeF32(last[i*width:], w[i*c.Out*taps+r*c.Kernel[2]:], c.Out, c.Kernel[2], c.Out, taps)
 		}
-		packed := packedMemory[float32](c.In * pw.set.packedWidth(width))
+		packed := packedFor[float32](pw, c.In*pw.set.packedWidth(width), lasting)
 		pw.set.packB(nil, packed, Matrix{last, width, 1}, c.In, width)
 		pw.groups = append(pw.groups, packed)
 	}
