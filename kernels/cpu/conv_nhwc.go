@@ -52,7 +52,7 @@ func PackConv(c *Conv, w, scale []float32, lasting bool) *PackedConv {
 		return pw
 	}
 	k := taps * inG
-	pw := &PackedConv{set: tileSetOf[float32](), zeros: make([]float32, max(c.Out, inG*c.Kernel[2]))}
+	pw := &PackedConv{set: tileSetOf[float32](), zeros: make([]float32, max(c.Out, c.In, inG*c.Kernel[2]))}
 	if kernels, ok := winogradKernelsOf(); ok && c.winogradWins() {
 		pw.packWinograd(c, w, scale, kernels, lasting)
 		return pw
@@ -147,11 +147,12 @@ func ConvNHWC(p *pool.Pool, c *Conv, w *PackedConv, x, out []float32, ep *Epilog
 	if m.windows != nil {
 		m.segments = len(m.windows.taps)
 	}
-	for g := range c.Groups {
-		m.packed, m.x, m.c, m.ep = w.groups[g], x[g*inG:], out[g*outG:], ep.from(g*outG)
-		m.outside = distance(m.x, w.zeros)
-		m.run(p)
+	m.packed, m.x, m.c, m.ep = w.groups[0], x, out, ep
+	if c.Groups > 1 {
+		m.groups = w.groups
 	}
+	m.outside = distance(m.x, w.zeros)
+	m.run(p)
 }
 
 // spread repeats each channel of x for the outputs that are made of it. The description of the convolution over the copy comes with it.

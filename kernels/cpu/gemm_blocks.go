@@ -12,8 +12,9 @@ type product[T Float] struct {
 	segments, length int
 	zeros            []T // see tile
 	outside          int
-	packed           []T  // panels, each of segments*length rows
-	more             bool // what follows packed in memory will be needed next
+	packed           []T   // panels, each of segments*length rows
+	groups           [][]T // instead of packed: each is multiplied with columns of its own of A, and gives columns of its own of C
+	more             bool  // what follows packed in memory will be needed next
 	c                []T
 	ldc              int
 	beta             bool
@@ -74,13 +75,16 @@ func (w *product[T]) split(threads, panels, k int) (rows, cols int) {
 	if threads == 1 {
 		return 1, 1
 	}
-	parts := min(4*threads, max(w.m, fewRows)*w.n*k/taskWork)
+	parts := min(4*threads, max(w.m, fewRows)*w.n*max(1, len(w.groups))*k/taskWork)
 	if parts < 2 {
 		return 1, 1
 	}
 	tiles := (w.m + w.set.mr - 1) / w.set.mr
 	if tiles >= 2*threads && k*w.n <= sharedElements {
 		return threads * max(1, min(4, w.m/(threads*partRows))), 1
+	}
+	if w.groups != nil {
+		return min(parts, tiles), 1
 	}
 	if w.m >= w.n {
 		rows = min(parts, tiles)
@@ -232,40 +236,59 @@ func (s *steps[T]) ahead(j, width int) int {
 
 // tile multiplies h rows from row i with panels [j0, j1).
 func (s *steps[T]) tile(i, h, j0, j1 int) {
-	w, t, nr := s.w, s.t, s.w.set.nr
+	w, t := s.w, s.t
 	t.rows = h
 	s.rows(i, h)
+	if w.groups == nil {
+		s.columns(i, h, j0, j1, w.packed, 0)
+		return
+	}
+	x := t.x
+	for g, packed := range w.groups {
+		t.x = x[g*w.length:] // what is outside is zero there too
+		s.columns(i, h, j0, j1, packed, g*w.n)
+	}
+}
+
+// columns multiplies the rows of the tile, h from row i, with panels [j0, j1) of packed, to columns of C from first on.
+func (s *steps[T]) columns(i, h, j0, j1 int, packed []T, first int) {
+	w, t, nr := s.w, s.t, s.w.set.nr
 	ep := w.ep
 	for j := j0 * nr; j < j1*nr; j += nr {
 		width := w.set.panelWidth(j, w.n)
 		t.width = min(width, w.n-j)
 		t.mask = columnMask[T](t.width)
-		t.b = w.packed[j*s.k+s.at*width:]
-		t.c = w.c[i*w.ldc+j:]
+		t.b = packed[j*s.k+s.at*width:]
+		t.c = w.c[i*w.ldc+first+j:]
 		t.ahead = s.ahead(j, width)
 		if t.flags&tileBias != 0 {
-			t.bias = any(ep.ColBias[j:]).([]T)
+			t.bias = any(ep.ColBias[first+j:]).([]T)
 		}
 		if t.flags&tileResidual != 0 {
-			t.residual = any(ep.Residual[i*ep.ResidualStep+j:]).([]T)
+			t.residual = any(ep.Residual[i*ep.ResidualStep+first+j:]).([]T)
 		}
 		w.set.fits(t, width < nr)
 	}
 	if s.last && s.after {
-		c := any(w.c).([]float32)
-		lo, hi := j0*nr, min(w.n, j1*nr)
-		if s.actOnly && lo == 0 && hi == w.ldc { // one run of elements
-			all := c[i*w.ldc : (i+h)*w.ldc]
-			ep.Act.Apply(all, all)
-			return
-		}
-		for r := i; r < i+h; r++ {
-			row := c[r*w.ldc+lo : r*w.ldc+hi]
-			if s.actOnly {
-				ep.Act.Apply(row, row)
-			} else {
-				ep.row(row, r, lo)
-			}
+		s.finish(i, h, first+j0*nr, first+min(w.n, j1*nr))
+	}
+}
+
+// finish does what the kernels left of the epilogue, for columns [lo, hi) of C.
+func (s *steps[T]) finish(i, h, lo, hi int) {
+	w, ep := s.w, s.w.ep
+	c := any(w.c).([]float32)
+	if s.actOnly && lo == 0 && hi == w.ldc { // one run of elements
+		all := c[i*w.ldc : (i+h)*w.ldc]
+		ep.Act.Apply(all, all)
+		return
+	}
+	for r := i; r < i+h; r++ {
+		row := c[r*w.ldc+lo : r*w.ldc+hi]
+		if s.actOnly {
+			ep.Act.Apply(row, row)
+		} else {
+			ep.row(row, r, lo)
 		}
 	}
 }
