@@ -86,8 +86,12 @@ func (g *graph) lowerConvolutions() {
 		if !c.transposed {
 			x, padding = g.unpadded(&c.Conv, x, i)
 			c.dropTaps()
+			c.Planar = x.IsContiguous() && !x.Conj && !x.Neg && !lastIsC(x) && c.TakesPlanar()
 		}
-		in = &Instr{Op: convOp, Args: &aten.Args{Op: convOp, V: []any{g.lastC(x, i, copies), nil, c}}, Outs: in.Outs}
+		if !c.Planar {
+			x = g.lastC(x, i, copies)
+		}
+		in = &Instr{Op: convOp, Args: &aten.Args{Op: convOp, V: []any{x, nil, c}}, Outs: in.Outs}
 		g.set(i, in)
 		if padding >= 0 && len(g.instrs[padding].Outs) == 1 {
 			if b := bufferOf(g.instrs[padding].Outs[0]); len(b.readers) == 0 && !b.given {

@@ -12,6 +12,8 @@ type Conv struct {
 	N, In, Out, Groups    int
 	Size, Kernel, OutSize [3]int
 	Stride, Pad, Dilation [3]int
+	// Planar says that the input's channels are planes, [N, In, Size...], where [Conv.TakesPlanar].
+	Planar bool
 }
 
 func volume(s [3]int) int { return s[0] * s[1] * s[2] }

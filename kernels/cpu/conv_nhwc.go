@@ -127,6 +127,17 @@ func ConvNHWC(p *pool.Pool, c *Conv, w *PackedConv, x, out []float32, ep *Epilog
 		return
 	}
 	inG, outG := c.In/c.Groups, c.Out/c.Groups
+	if c.stems() {
+		ep, buf := ep.apartFrom(out)
+		defer buf.free()
+		stemNHWC(p, c, w, x, out, ep)
+		return
+	}
+	if c.Planar {
+		buf := c.planesLast(p, x)
+		defer buf.free()
+		x = buf.data
+	}
 	if inG == 0 {
 		emptyProduct(positions, c.Out, out, c.Out, false, ep.over(out, c.Out))
 		return

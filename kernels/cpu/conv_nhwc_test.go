@@ -97,6 +97,16 @@ func TestConvNHWCAgainstDefinition(t *testing.T) {
 }
 
 func TestTransposedNHWCAgainstDefinition(t *testing.T) {
+	for _, least := range []int{0, phaseWork} {
+		t.Run(fmt.Sprint(least), func(t *testing.T) {
+			defer func(old int) { phaseWork = old }(phaseWork)
+			phaseWork = least
+			testTransposedNHWC(t)
+		})
+	}
+}
+
+func testTransposedNHWC(t *testing.T) {
 	rng := rand.New(rand.NewSource(1))
 	p := pool.New(2)
 	defer p.Close()

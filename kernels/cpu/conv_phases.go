@@ -14,6 +14,15 @@ type phase struct {
 	w     *PackedConv
 }
 
+// phaseWork is how many multiplications a transposed convolution has at least, times its groups, that is worth it. For less the products of
+// positions are added up as PyTorch does, tap by tap, with its rounding errors. (A variable for the tests.)
+var phaseWork = 1 << 20
+
+// phasesWin tells whether the phases are faster.
+func (c *Conv) phasesWin() bool {
+	return c.In > 0 && c.N*volume(c.Size)*c.In*c.Out*volume(c.Kernel) >= phaseWork
+}
+
 // phases lists the convolutions, without their weights; nil if one of them is none, as with dilation or with a stride above the kernel.
 func (c *Conv) phases() []phase {
 	list := []phase{{conv: Conv{N: c.N, In: c.In, Out: c.Out, Groups: c.Groups, Size: c.Size, Stride: [3]int{1, 1, 1}, Dilation: [3]int{1, 1, 1}}}}

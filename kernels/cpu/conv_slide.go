@@ -74,19 +74,25 @@ func newSlide(c *Conv, pw *PackedConv, x, out []float32, ep *Epilogue) *slideCon
 	w := &slideConv{c: c, x: x, out: out, w: pw.depthwise, set: slideSetOf(c.Kernel[2], c.Stride[2]), tiles: slideTiles(c), ep: ep}
 	s := &w.slide
 	s.bias, s.lo, s.hi, w.rest = ep.biasAndClamp(pw.zeros)
-	if w.rest == restAct {
-		switch ep.Act.Kind {
-		case ActHardSwish:
-			s.act, w.rest = slideHardSwish, restNone
-		case ActSiLU:
-			s.act, w.rest = slideSiLU, restNone
-		}
-	}
+	s.act, w.rest = slideAct(ep, w.rest)
 	s.dst = out
 	s.x, s.row, s.column, s.stride = x, c.Size[2]*c.In, c.In, c.Stride[1]
 	s.next = s.row * s.stride
 	s.out, s.outRow, s.tap, s.taps, s.height = c.Out, c.OutSize[2]*c.Out, c.Out, c.Kernel[1], c.Size[1]
 	return w
+}
+
+// slideAct is what a kernel does at the end, and what is left to do then.
+func slideAct(ep *Epilogue, r rest) (int, rest) {
+	if r == restAct {
+		switch ep.Act.Kind {
+		case ActHardSwish:
+			return slideHardSwish, restNone
+		case ActSiLU:
+			return slideSiLU, restNone
+		}
+	}
+	return slideClamp, r
 }
 
 // slideTiles cuts a row of the output into tiles. Columns of the input that lie outside must be among the outermost of a tile, half

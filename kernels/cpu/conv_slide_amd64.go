@@ -37,3 +37,26 @@ func slideSetOf(width, stride int) *slideSet {
 	}
 	return slidesAVX512[[2]int{width, stride}]
 }
+
+var stemsAVX512 = stemSet{
+	{stem1v1F32AVX512, stem2v1F32AVX512, nil, stem4v1F32AVX512, nil, nil, stem7v1F32AVX512, nil, nil, nil, nil, nil, nil, stem14v1F32AVX512},
+	{stem1v2F32AVX512, stem2v2F32AVX512, nil, stem4v2F32AVX512, nil, nil, stem7v2F32AVX512, nil, nil, nil, nil, nil, nil, stem14v2F32AVX512},
+}
+
+// stemSetOf are the kernels for few channels; nil if there are none.
+func stemSetOf() *stemSet {
+	if !hasAVX512 {
+		return nil
+	}
+	return &stemsAVX512
+}
+
+// interleave3 puts elements of three rows side by side, and tells how many.
+func interleave3(dst, a, b, c []float32) int {
+	n := len(a) &^ 15
+	if !hasAVX512 || n == 0 {
+		return 0
+	}
+	interleave3F32AVX512(&dst[0], &a[0], &b[0], &c[0], n)
+	return n
+}

@@ -62,3 +62,45 @@ func testDepthwise(t *testing.T, p *pool.Pool, rng *rand.Rand, c *Conv, act Acti
 		}
 	}
 }
+
+// Convolutions of few channels read planes and channels that lie side by side.
+func TestFewChannels(t *testing.T) {
+	rng := rand.New(rand.NewSource(6))
+	p := pool.New(2)
+	defer p.Close()
+	acts := []Activation{{}, {Kind: ActReLU}, {Kind: ActSiLU}, {Kind: ActHardSwish}, {Kind: ActTanh}}
+	variants(t, func(t *testing.T) {
+		for range 60 {
+			in, kernel := 1+rng.Intn(4), 2+rng.Intn(6)
+			c := conv2d(1+rng.Intn(2), in, []int{1, 5, 16, 17, 32, 33, 40, 64, 70}[rng.Intn(9)], 1, 1+rng.Intn(20), 1+rng.Intn(50), kernel, kernel, 1+rng.Intn(3), rng.Intn(kernel), 1)
+			if min(c.OutSize[1], c.OutSize[2]) < 1 || !c.TakesPlanar() {
+				continue
+			}
+			x, w, bias := randoms(rng, c.N*c.In*volume(c.Size)), randoms(rng, c.Out*c.In*volume(c.Kernel)), randoms(rng, c.Out)
+			n := c.N * c.Out * volume(c.OutSize)
+			sum, residual := make([]float64, n), randoms(rng, n)
+			ConvDirect(&c, widen(x), widen(w), widen(bias), sum)
+			ep := &Epilogue{ColBias: bias, Act: acts[rng.Intn(len(acts))]}
+			if rng.Intn(2) == 0 {
+				ep.Residual, ep.ResidualStep = toLast(residual, c.N, c.Out, volume(c.OutSize)), c.Out
+			}
+			for i, v := range sum {
+				y := []float32{float32(v)}
+				if ep.Residual != nil {
+					y[0] += residual[i]
+				}
+				ep.Act.Apply(y, y)
+				sum[i] = float64(y[0])
+			}
+			for _, c.Planar = range []bool{false, true} {
+				in := x
+				if !c.Planar {
+					in = toLast(x, c.N, c.In, volume(c.Size))
+				}
+				got := make([]float32, n)
+				ConvNHWC([]*pool.Pool{nil, p}[rng.Intn(2)], &c, packConv(&c, w), in, got, ep)
+				closeTo(t, fmt.Sprintf("%+v", c), toFirst(got, c.N, c.Out, volume(c.OutSize)), sum, 1e-4)
+			}
+		}
+	})
+}

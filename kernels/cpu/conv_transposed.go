@@ -16,9 +16,11 @@ func PackTransposed(c *Conv, w []float32, lasting bool) *PackedConv {
 		pw.packApart(c, w, lasting)
 		return pw
 	}
-	if list := c.phases(); list != nil && inG > 0 {
-		pw.packPhases(c, w, list, lasting)
-		return pw
+	if c.phasesWin() {
+		if list := c.phases(); list != nil {
+			pw.packPhases(c, w, list, lasting)
+			return pw
+		}
 	}
 	for g := range c.Groups {
 		last := make([]float32, inG*taps*outG) // [In/Groups, kernel, Out/Groups]

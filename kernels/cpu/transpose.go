@@ -6,6 +6,9 @@ import "encoding/binary"
 func TransposeF32(dst, x []float32, rows, cols, ldd, ldx int) {
 	if rows == 3 && ldd == 3 { // the channels of an image
 		a, b, c := x[:cols], x[ldx:ldx+cols], x[2*ldx:2*ldx+cols]
+		if n := interleave3(dst, a, b, c); n > 0 {
+			dst, a, b, c = dst[3*n:], a[n:], b[n:], c[n:]
+		}
 		for j := range a {
 			d := dst[3*j : 3*j+3 : 3*j+3]
 			d[0], d[1], d[2] = a[j], b[j], c[j]

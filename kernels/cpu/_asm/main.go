@@ -17,6 +17,7 @@ var families = map[string]func(){
 	"convert":   convert,
 	"conv":      conv,
 	"slide":     slides,
+	"stem":      stems,
 	"tile":      tiles,
 	"half":      half,
 	"rnn":       rnn,

@@ -199,80 +199,119 @@ func (k *slideKernel) filterRow(x, w, column, tap Register) {
 	}
 }
 
-// to gives where the row of the output lies.
-func (k *slideKernel) to(args, dst Register) {
-	MOVQ(Mem{Base: args, Disp: slideTo}, dst)
-	SHLQ(Imm(2), dst)
-	ADDQ(Mem{Base: args, Disp: slideDst}, dst)
+// store puts the sums where they belong.
+func (k *slideKernel) store(args Register) {
+	f := &columnStore{name: k.name, columns: k.columns, v: k.v, args: args, dst: slideDst, to: slideTo, out: slideOut, act: slideAct, lo: slideLo}
+	if k.v == 1 {
+		f.masks = []Op{K7}
+	}
+	f.emit()
 }
 
-// store clamps the sums or applies an activation, and stores them.
-func (k *slideKernel) store(args Register) {
-	dst, step := GP64(), GP64()
-	each := func(f func(i, j int, m Mem)) {
-		k.to(args, dst)
-		for i := range k.columns {
-			for j := range k.v {
-				f(i, j, Mem{Base: dst, Disp: 64 * j})
-			}
-			if i+1 < k.columns {
-				ADDQ(step, dst)
-			}
+// columnStore clamps sums or applies an activation, and stores them: vectors of some columns, the first registers by column and vector.
+// The fields are offsets of the kernel's arguments.
+type columnStore struct {
+	name                  string
+	columns, v            int
+	masks                 []Op // of the vectors; nil: all lanes
+	args                  Register
+	dst, to, out, act, lo int
+	at, step              Register
+}
+
+func (f *columnStore) field(at int) Mem { return Mem{Base: f.args, Disp: at} }
+
+func (f *columnStore) sum(i, j int) VecPhysical { return zmm(i*f.v + j) }
+
+func (f *columnStore) free(i int) VecPhysical { return zmm(f.columns*f.v + i) }
+
+// begin gives where the first column lies.
+func (f *columnStore) begin() {
+	MOVQ(f.field(f.to), f.at)
+	SHLQ(Imm(2), f.at)
+	ADDQ(f.field(f.dst), f.at)
+}
+
+func (f *columnStore) each(do func(i, j int)) {
+	f.begin()
+	for i := range f.columns {
+		for j := range f.v {
+			do(i, j)
+		}
+		if i+1 < f.columns {
+			ADDQ(f.step, f.at)
 		}
 	}
-	put := func(r Op, m Mem) {
-		if k.v == 1 {
-			VMOVUPS(r, K7, m)
-		} else {
-			VMOVUPS(r, m)
-		}
+}
+
+func (f *columnStore) put(x Op, j int) {
+	m := Mem{Base: f.at, Disp: 64 * j}
+	if f.masks != nil {
+		VMOVUPS(x, f.masks[j], m)
+	} else {
+		VMOVUPS(x, m)
 	}
-	MOVQ(Mem{Base: args, Disp: slideOut}, step)
-	SHLQ(Imm(2), step)
-	CMPQ(Mem{Base: args, Disp: slideAct}, Imm(1))
-	JE(LabelRef(k.name + "_hardswish"))
-	lo, hi := zmm((k.columns)*k.v), zmm((k.columns)*k.v+1)
-	VBROADCASTSS(Mem{Base: args, Disp: slideLo}, lo)
-	VBROADCASTSS(Mem{Base: args, Disp: slideHi}, hi)
-	each(func(i, j int, m Mem) {
-		VMAXPS(k.sum(i, j), lo, k.sum(i, j))
-		VMINPS(k.sum(i, j), hi, k.sum(i, j))
-		put(k.sum(i, j), m)
+}
+
+func (f *columnStore) emit() {
+	f.at, f.step = GP64(), GP64()
+	MOVQ(f.field(f.out), f.step)
+	SHLQ(Imm(2), f.step)
+	CMPQ(f.field(f.act), Imm(1))
+	JE(LabelRef(f.name + "_hardswish"))
+	lo, hi := f.free(0), f.free(1)
+	VBROADCASTSS(f.field(f.lo), lo)
+	VBROADCASTSS(f.field(f.lo+4), hi)
+	f.each(func(i, j int) {
+		VMAXPS(f.sum(i, j), lo, f.sum(i, j))
+		VMINPS(f.sum(i, j), hi, f.sum(i, j))
+		f.put(f.sum(i, j), j)
 	})
-	CMPQ(Mem{Base: args, Disp: slideAct}, Imm(2))
-	JNE(LabelRef(k.name + "_done"))
-	k.to(args, dst)
+	CMPQ(f.field(f.act), Imm(2))
+	JNE(LabelRef(f.name + "_done"))
+	f.silu()
+	JMP(LabelRef(f.name + "_done"))
+	Label(f.name + "_hardswish")
+	f.hardSwish()
+	Label(f.name + "_done")
+}
+
+// silu reads the sums back, which needs fewer registers.
+func (f *columnStore) silu() {
 	left := GP64()
-	MOVQ(U32(uint32(k.columns)), left)
+	f.begin()
+	MOVQ(U32(uint32(f.columns)), left)
 	c := loadExpNeg()
-	Label(k.name + "_silu")
+	Label(f.name + "_silu")
 	var x []vec
-	for j := range k.v {
-		x = append(x, load(Mem{Base: dst, Disp: 64 * j}))
+	for j := range f.v {
+		m := Mem{Base: f.at, Disp: 64 * j}
+		if f.masks != nil {
+			x = append(x, loadMasked(m, f.masks[j]))
+		} else {
+			x = append(x, load(m))
+		}
 	}
 	for j, d := range c.onePlus(x...) {
-		put(div(x[j], d), Mem{Base: dst, Disp: 64 * j})
+		f.put(div(x[j], d), j)
 	}
-	ADDQ(step, dst)
+	ADDQ(f.step, f.at)
 	DECQ(left)
-	JNE(LabelRef(k.name + "_silu"))
-	JMP(LabelRef(k.name + "_done"))
-	Label(k.name + "_hardswish")
-	tmp := zmm(k.columns * k.v)
-	three, six, sixth := zmm(k.columns*k.v+1), zmm(k.columns*k.v+2), zmm(k.columns*k.v+3)
+	JNE(LabelRef(f.name + "_silu"))
+}
+
+func (f *columnStore) hardSwish() {
+	tmp, three, sixth, zero := f.free(0), f.free(1), f.free(2), f.free(3)
 	VBROADCASTSS(num(3), three)
-	VBROADCASTSS(num(6), six)
 	VBROADCASTSS(num(1.0/6), sixth)
-	zero := zmm(k.columns*k.v + 4)
 	VPXORQ(zero, zero, zero)
-	each(func(i, j int, m Mem) {
-		s := k.sum(i, j)
+	f.each(func(i, j int) {
+		s := f.sum(i, j)
 		VADDPS(three, s, tmp)
 		VMAXPS(tmp, zero, tmp)
-		VMINPS(tmp, six, tmp)
+		with(VMINPS, VMINPS_BCST, num(6), tmp, tmp)
 		VMULPS(sixth, s, s)
 		VMULPS(tmp, s, s)
-		put(s, m)
+		f.put(s, j)
 	})
-	Label(k.name + "_done")
 }
