@@ -210,36 +210,47 @@ func resample(k *Kernel, n int, size []int64, align bool, sc []float64, f taps) 
 	if strings.HasPrefix(k.Op.schema.Base, "upsample_bilinear2d") {
 		weight = rounder[float64](tensor.Float64)
 	}
-	for d := n - 1; d >= 0; d-- { // the order in which PyTorch sums
-		in, o := cur.Sizes()[at0+d], size[d]
-		ax := newAxis(in, o, sc[d], align)
+	dst := out
+	if channels {
+		dst = channelsLastView(out)
+	}
+	var axes []*axis // by dimension, nil where nothing changes
+	first := n       // of the dimensions that change
+	for d := n - 1; d >= 0; d-- {
+		ax := newAxis(cur.Sizes()[at0+d], size[d], sc[d], align)
 		ax.single, ax.weight = dt == tensor.Float32, weight
-		if in == o && ax.scale == 1 {
+		if ax.in == ax.out && ax.scale == 1 {
+			ax = nil
+		} else {
+			first = d
+		}
+		axes = append([]*axis{ax}, axes...)
+	}
+	for d := n - 1; d >= first; d-- { // the order in which PyTorch sums
+		ax := axes[d]
+		if ax == nil {
 			continue
 		}
-		at := make([][]int64, o)
-		w := make([][]float64, o)
-		for i := range o {
-			at[i], w[i] = f(i, ax)
-		}
 		sizes := append([]int64{}, cur.Sizes()...)
-		sizes[at0+d] = o
-		next := tensor.New(dt, sizes...)
+		sizes[at0+d] = ax.out
+		next := dst
+		if d > first || !dst.IsContiguous() || dst.DType() != dt {
+			next = tensor.New(dt, sizes...)
+		}
 		inner := int64(1)
 		for _, s := range sizes[at0+d+1:] {
 			inner *= s
 		}
 		if dt == tensor.Float64 {
-			resampleDim(k, tensor.Contiguous[float64](cur), tensor.Contiguous[float64](next), in, o, inner, at, w, addTo64)
+			resampleDim(k, tensor.Contiguous[float64](cur), tensor.Contiguous[float64](next), inner, ax, f, addTo64)
 		} else {
-			resampleDim(k, tensor.Contiguous[float32](cur), tensor.Contiguous[float32](next), in, o, inner, at, w, cpu.AxpyF32)
+			resampleDim(k, tensor.Contiguous[float32](cur), tensor.Contiguous[float32](next), inner, ax, f, addTo32)
 		}
 		cur = next
 	}
-	if channels {
-		out = channelsLastView(out)
+	if cur != dst {
+		Copy(k.Pool, dst, cur)
 	}
-	Copy(k.Pool, out, cur)
 }
 
 // channelsLastView is t [N, C, spatial...] as [N, spatial..., C].
@@ -248,37 +259,80 @@ func channelsLastView(t *tensor.Tensor) *tensor.Tensor {
 	return t.WithView(turn(t.Sizes()), turn(t.Strides()), t.Offset())
 }
 
-func addTo64(y, x []float64, s float64) {
+// addTo64 is y = s*x, or y += s*x unless it is the first.
+func addTo64(y, x []float64, s float64, first bool) {
+	if first {
+		clear(y)
+	}
 	for i, v := range x {
 		y[i] += s * v
 	}
 }
 
-func resampleDim[T float32 | float64](k *Kernel, x, y []T, in, out, inner int64, at [][]int64, w [][]float64, add func(y, x []T, s T)) {
+func addTo32(y, x []float32, s float32, first bool) {
+	if first {
+		cpu.MulScalarF32(y, x, s)
+	} else {
+		cpu.AxpyF32(y, x, s)
+	}
+}
+
+// resampleDim interpolates x [outer, in, inner] to y [outer, out, inner].
+func resampleDim[T float32 | float64](k *Kernel, x, y []T, inner int64, ax *axis, f taps, add func(y, x []T, s T, first bool)) {
+	in, out := ax.in, ax.out
+	var at []int64 // n taps for each output position
+	var w []T
+	for i := range out {
+		from, weights := f(i, ax)
+		at = append(at, from...)
+		for _, v := range weights {
+			w = append(w, T(v))
+		}
+	}
+	n := len(at) / int(out)
 	outer := int64(len(y)) / (out * inner)
 	k.Pool.ParallelFor(int(outer), max(1, int(grain/(out*inner))), func(lo, hi int) {
 		for r := int64(lo); r < int64(hi); r++ {
-			for i := range out {
-				dst := y[(r*out+i)*inner : (r*out+i+1)*inner]
-				clear(dst)
-				for t, s := range at[i] {
-					c := T(w[i][t])
-					src := x[(r*in+s)*inner : (r*in+s+1)*inner]
-					if len(at[i]) == 1 && w[i][0] == 1 {
-						copy(dst, src)
+			src, dst := x[r*in*inner:(r+1)*in*inner], y[r*out*inner:(r+1)*out*inner]
+			if inner == 1 {
+				resampleRow(dst, src, at, w, n)
+				continue
+			}
+			for i := range int(out) {
+				d := dst[int64(i)*inner : int64(i+1)*inner]
+				for t := i * n; t < (i+1)*n; t++ {
+					row := src[at[t]*inner : (at[t]+1)*inner]
+					if n == 1 && w[t] == 1 {
+						copy(d, row)
 						continue
 					}
-					if inner < 8 {
-						for j, v := range src {
-							dst[j] += c * v
-						}
-					} else {
-						add(dst, src, c)
-					}
+					add(d, row, w[t], t == i*n)
 				}
 			}
 		}
 	})
+}
+
+// resampleRow is [resampleDim] for numbers side by side.
+func resampleRow[T float32 | float64](dst, src []T, at []int64, w []T, n int) {
+	switch n {
+	case 1:
+		for i := range dst {
+			dst[i] = w[i] * src[at[i]]
+		}
+	case 2:
+		for i := range dst {
+			dst[i] = w[2*i]*src[at[2*i]] + w[2*i+1]*src[at[2*i+1]]
+		}
+	default:
+		for i := range dst {
+			s := T(0)
+			for t := i * n; t < (i+1)*n; t++ {
+				s += w[t] * src[at[t]]
+			}
+			dst[i] = s
+		}
+	}
 }
 
 // resampleBytes interpolates images of bytes as PyTorch does: dimension by dimension from the last, in integers with weights

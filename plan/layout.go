@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"strings"
 	"sync"
 
 	"github.com/pt2go/pt2/aten"
@@ -28,6 +29,13 @@ func (r *Recorder) layout(op *aten.Op, a *aten.Args, outs []*aten.Value) {
 				h.split = h.split || r.relaxed
 			}
 		})
+	}
+	if strings.HasPrefix(op.Name(), "aten.upsample_") {
+		// The kernels follow their input, also where strides of size 1 hide its layout from PyTorch.
+		if x, o := a.Tensor(0), outs[0]; x.Dim() == o.Dim() && !x.IsContiguous() && lastIsC(x) && !lastIsC(o) {
+			r.relaxed = true
+			o.Strides = channelsLast(o.Sizes)
+		}
 	}
 	if op.Tags&aten.Pointwise != 0 && len(outs) == 1 && outs[0] != nil {
 		r.straighten(a, outs[0])

@@ -273,28 +273,7 @@ func (s *attentionWork) softmaxRow(row []float32, i, b, h, l, s0 int) {
 		MulScalarF32(s.acc[i*s.Ev:(i+1)*s.Ev], s.acc[i*s.Ev:], c)
 	}
 	s.highest[i] = m
-	s.sum[i] += weightSum(seen, m)
-}
-
-// weightSum turns scores of at most m into e^(score - m), and returns their sum. Weights below e^-87 count as 0: with numbers below the
-// normal range, which masks of -100 make, a product takes a hundred times as long.
-func weightSum(x []float32, m float32) float32 {
-	if hasAVX512 {
-		return weightSumF32AVX512(&x[0], &x[0], m, len(x))
-	}
-	if hasAVX2 {
-		return weightSumF32AVX2(&x[0], &x[0], m, len(x))
-	}
-	sum := float32(0)
-	for i, v := range x {
-		e := float32(0)
-		if !(v-m < -87) {
-			e = float32(math.Exp(float64(v - m)))
-		}
-		x[i] = e
-		sum += e
-	}
-	return sum
+	s.sum[i] += weightSum(seen, seen, m)
 }
 
 // finish writes a row of the result.

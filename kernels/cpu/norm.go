@@ -57,22 +57,26 @@ func center(dst, x []float32, mean, scale, shift float32) {
 	}
 }
 
-// ExpSumF32 is dst = e^(x - shift), and returns the sum of dst.
-func ExpSumF32(dst, x []float32, shift float32) float32 {
+// weightSum is dst = e^(x - m), and returns the sum of dst; m is the largest of x. Weights below e^-87 are 0, as in PyTorch: numbers below
+// the normal range, which masks make, would slow down this function and what follows a hundredfold.
+func weightSum(dst, x []float32, m float32) float32 {
 	x = x[:len(dst)]
-	if hasAVX512 && len(dst) > 0 {
-		return expSumF32AVX512(&dst[0], &x[0], shift, len(dst))
+	if hasAVX512 {
+		return weightSumF32AVX512(&dst[0], &x[0], m, len(x))
 	}
-	if hasAVX2 && len(dst) > 0 {
-		return expSumF32AVX2(&dst[0], &x[0], shift, len(dst))
+	if hasAVX2 {
+		return weightSumF32AVX2(&dst[0], &x[0], m, len(x))
 	}
-	s := float32(0)
+	sum := float32(0)
 	for i, v := range x {
-		e := float32(math.Exp(float64(v - shift)))
+		e := float32(0)
+		if !(v-m < -87) {
+			e = float32(math.Exp(float64(v - m)))
+		}
 		dst[i] = e
-		s += e
+		sum += e
 	}
-	return s
+	return sum
 }
 
 // SoftmaxF32 normalizes each of the rows of n elements: e^x / sum e^x. dst may be x. A row of -Inf gives NaN, as in PyTorch.
@@ -83,7 +87,7 @@ func SoftmaxF32(p *pool.Pool, dst, x []float32, rows, n int) {
 	p.ParallelFor(rows, rowGrain(4*n), func(lo, hi int) {
 		for r := lo; r < hi; r++ {
 			d, s := dst[r*n:r*n+n], x[r*n:r*n+n]
-			sum := ExpSumF32(d, s, MaxF32(s))
+			sum := weightSum(d, s, MaxF32(s))
 			MulScalarF32(d, d, 1/sum)
 		}
 	})
@@ -102,7 +106,7 @@ func LogSoftmaxF32(p *pool.Pool, dst, x []float32, rows, n int) {
 			sum := 0.0
 			for i := 0; i < n; i += len(block) {
 				part := s[i:min(n, i+len(block))]
-				sum += float64(ExpSumF32(block[:len(part)], part, m))
+				sum += float64(weightSum(block[:len(part)], part, m))
 			}
 			// Two steps, because m may be large and the logarithm small.
 			AddScalarF32(d, s, -m)

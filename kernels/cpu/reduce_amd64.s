@@ -485,164 +485,140 @@ DATA c7f800000<>+56(SB)/4, $0x7f800000
 DATA c7f800000<>+60(SB)/4, $0x7f800000
 GLOBL c7f800000<>(SB), RODATA|NOPTR, $64
 
-// func expSumF32AVX2(dst *float32, x *float32, shift float32, n int) float32
+// func weightSumF32AVX2(dst *float32, x *float32, shift float32, n int) float32
 // Requires: AVX, AVX2, FMA3, SSE
-TEXT ·expSumF32AVX2(SB), NOSPLIT, $0-36
+TEXT ·weightSumF32AVX2(SB), NOSPLIT, $0-36
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), CX
 	MOVQ         n+24(FP), DX
 	VBROADCASTSS shift+16(FP), Y0
 	VXORPS       Y1, Y1, Y1
 
-expSum_many:
+weightSum_many:
 	CMPQ         DX, $0x00000010
-	JL           expSum_one
+	JL           weightSum_one
 	VMOVUPS      (CX), Y2
 	VSUBPS       Y0, Y2, Y2
-	VMOVUPS      c42b20000<>+0(SB), Y3
-	VMINPS       Y2, Y3, Y2
-	VMOVUPS      cc2d10000<>+0(SB), Y3
-	VMAXPS       Y2, Y3, Y2
-	VMULPS       c3fb8aa3b<>+0(SB), Y2, Y3
-	VROUNDPS     $0x08, Y3, Y3
+	VCMPPS       $0x05, cc2ae0000<>+0(SB), Y2, Y3
+	VMOVUPS      cc2ae0000<>+0(SB), Y4
+	VMAXPS       Y2, Y4, Y2
+	VMULPS       c3fb8aa3b<>+0(SB), Y2, Y4
+	VROUNDPS     $0x08, Y4, Y4
 	VMOVAPS      Y2, Y2
-	VFNMADD231PS c3f318000<>+0(SB), Y3, Y2
-	VFNMADD231PS cb95e8083<>+0(SB), Y3, Y2
-	VMOVUPS      c3950c270<>+0(SB), Y4
-	VFMADD213PS  c3ab6a492<>+0(SB), Y2, Y4
-	VFMADD213PS  c3c088854<>+0(SB), Y2, Y4
-	VFMADD213PS  c3d2aaa72<>+0(SB), Y2, Y4
-	VFMADD213PS  c3e2aaaab<>+0(SB), Y2, Y4
-	VFMADD213PS  c3f000000<>+0(SB), Y2, Y4
-	VMULPS       Y2, Y2, Y5
-	VFMADD213PS  Y2, Y5, Y4
-	VADDPS       c3f800000<>+0(SB), Y4, Y2
-	VCVTPS2DQ    Y3, Y3
-	VPSRAD       $0x01, Y3, Y4
-	VPSUBD       Y4, Y3, Y3
-	VPADDD       c0000007f<>+0(SB), Y4, Y4
+	VFNMADD231PS c3f318000<>+0(SB), Y4, Y2
+	VFNMADD231PS cb95e8083<>+0(SB), Y4, Y2
+	VMOVUPS      c3950c270<>+0(SB), Y5
+	VFMADD213PS  c3ab6a492<>+0(SB), Y2, Y5
+	VFMADD213PS  c3c088854<>+0(SB), Y2, Y5
+	VFMADD213PS  c3d2aaa72<>+0(SB), Y2, Y5
+	VFMADD213PS  c3e2aaaab<>+0(SB), Y2, Y5
+	VFMADD213PS  c3f000000<>+0(SB), Y2, Y5
+	VMULPS       Y2, Y2, Y6
+	VFMADD213PS  Y2, Y6, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y2
+	VCVTPS2DQ    Y4, Y4
 	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y2, Y2
-	VPADDD       c0000007f<>+0(SB), Y3, Y3
-	VPSLLD       $0x17, Y3, Y3
-	VMULPS       Y3, Y2, Y2
+	VPADDD       Y2, Y4, Y4
+	VANDPS       Y3, Y4, Y2
 	VADDPS       Y2, Y1, Y1
 	VMOVUPS      32(CX), Y3
 	VSUBPS       Y0, Y3, Y3
-	VMOVUPS      c42b20000<>+0(SB), Y4
-	VMINPS       Y3, Y4, Y3
-	VMOVUPS      cc2d10000<>+0(SB), Y4
-	VMAXPS       Y3, Y4, Y3
-	VMULPS       c3fb8aa3b<>+0(SB), Y3, Y4
-	VROUNDPS     $0x08, Y4, Y4
+	VCMPPS       $0x05, cc2ae0000<>+0(SB), Y3, Y4
+	VMOVUPS      cc2ae0000<>+0(SB), Y5
+	VMAXPS       Y3, Y5, Y3
+	VMULPS       c3fb8aa3b<>+0(SB), Y3, Y5
+	VROUNDPS     $0x08, Y5, Y5
 	VMOVAPS      Y3, Y3
-	VFNMADD231PS c3f318000<>+0(SB), Y4, Y3
-	VFNMADD231PS cb95e8083<>+0(SB), Y4, Y3
-	VMOVUPS      c3950c270<>+0(SB), Y5
-	VFMADD213PS  c3ab6a492<>+0(SB), Y3, Y5
-	VFMADD213PS  c3c088854<>+0(SB), Y3, Y5
-	VFMADD213PS  c3d2aaa72<>+0(SB), Y3, Y5
-	VFMADD213PS  c3e2aaaab<>+0(SB), Y3, Y5
-	VFMADD213PS  c3f000000<>+0(SB), Y3, Y5
-	VMULPS       Y3, Y3, Y6
-	VFMADD213PS  Y3, Y6, Y5
-	VADDPS       c3f800000<>+0(SB), Y5, Y3
-	VCVTPS2DQ    Y4, Y4
-	VPSRAD       $0x01, Y4, Y5
-	VPSUBD       Y5, Y4, Y4
-	VPADDD       c0000007f<>+0(SB), Y5, Y5
+	VFNMADD231PS c3f318000<>+0(SB), Y5, Y3
+	VFNMADD231PS cb95e8083<>+0(SB), Y5, Y3
+	VMOVUPS      c3950c270<>+0(SB), Y6
+	VFMADD213PS  c3ab6a492<>+0(SB), Y3, Y6
+	VFMADD213PS  c3c088854<>+0(SB), Y3, Y6
+	VFMADD213PS  c3d2aaa72<>+0(SB), Y3, Y6
+	VFMADD213PS  c3e2aaaab<>+0(SB), Y3, Y6
+	VFMADD213PS  c3f000000<>+0(SB), Y3, Y6
+	VMULPS       Y3, Y3, Y7
+	VFMADD213PS  Y3, Y7, Y6
+	VADDPS       c3f800000<>+0(SB), Y6, Y3
+	VCVTPS2DQ    Y5, Y5
 	VPSLLD       $0x17, Y5, Y5
-	VMULPS       Y5, Y3, Y3
-	VPADDD       c0000007f<>+0(SB), Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y3, Y3
+	VPADDD       Y3, Y5, Y5
+	VANDPS       Y4, Y5, Y3
 	VADDPS       Y3, Y1, Y1
 	VMOVUPS      Y2, (AX)
 	VMOVUPS      Y3, 32(AX)
 	ADDQ         $0x00000040, AX
 	ADDQ         $0x00000040, CX
 	SUBQ         $0x00000010, DX
-	JMP          expSum_many
+	JMP          weightSum_many
 
-expSum_one:
+weightSum_one:
 	CMPQ         DX, $0x00000008
-	JL           expSum_tail
+	JL           weightSum_tail
 	VMOVUPS      (CX), Y2
 	VSUBPS       Y0, Y2, Y2
-	VMOVUPS      c42b20000<>+0(SB), Y3
-	VMINPS       Y2, Y3, Y2
-	VMOVUPS      cc2d10000<>+0(SB), Y3
-	VMAXPS       Y2, Y3, Y2
-	VMULPS       c3fb8aa3b<>+0(SB), Y2, Y3
-	VROUNDPS     $0x08, Y3, Y3
+	VCMPPS       $0x05, cc2ae0000<>+0(SB), Y2, Y3
+	VMOVUPS      cc2ae0000<>+0(SB), Y4
+	VMAXPS       Y2, Y4, Y2
+	VMULPS       c3fb8aa3b<>+0(SB), Y2, Y4
+	VROUNDPS     $0x08, Y4, Y4
 	VMOVAPS      Y2, Y2
-	VFNMADD231PS c3f318000<>+0(SB), Y3, Y2
-	VFNMADD231PS cb95e8083<>+0(SB), Y3, Y2
-	VMOVUPS      c3950c270<>+0(SB), Y4
-	VFMADD213PS  c3ab6a492<>+0(SB), Y2, Y4
-	VFMADD213PS  c3c088854<>+0(SB), Y2, Y4
-	VFMADD213PS  c3d2aaa72<>+0(SB), Y2, Y4
-	VFMADD213PS  c3e2aaaab<>+0(SB), Y2, Y4
-	VFMADD213PS  c3f000000<>+0(SB), Y2, Y4
-	VMULPS       Y2, Y2, Y5
-	VFMADD213PS  Y2, Y5, Y4
-	VADDPS       c3f800000<>+0(SB), Y4, Y2
-	VCVTPS2DQ    Y3, Y3
-	VPSRAD       $0x01, Y3, Y4
-	VPSUBD       Y4, Y3, Y3
-	VPADDD       c0000007f<>+0(SB), Y4, Y4
+	VFNMADD231PS c3f318000<>+0(SB), Y4, Y2
+	VFNMADD231PS cb95e8083<>+0(SB), Y4, Y2
+	VMOVUPS      c3950c270<>+0(SB), Y5
+	VFMADD213PS  c3ab6a492<>+0(SB), Y2, Y5
+	VFMADD213PS  c3c088854<>+0(SB), Y2, Y5
+	VFMADD213PS  c3d2aaa72<>+0(SB), Y2, Y5
+	VFMADD213PS  c3e2aaaab<>+0(SB), Y2, Y5
+	VFMADD213PS  c3f000000<>+0(SB), Y2, Y5
+	VMULPS       Y2, Y2, Y6
+	VFMADD213PS  Y2, Y6, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y2
+	VCVTPS2DQ    Y4, Y4
 	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y2, Y2
-	VPADDD       c0000007f<>+0(SB), Y3, Y3
-	VPSLLD       $0x17, Y3, Y3
-	VMULPS       Y3, Y2, Y2
+	VPADDD       Y2, Y4, Y4
+	VANDPS       Y3, Y4, Y2
 	VADDPS       Y2, Y1, Y1
 	VMOVUPS      Y2, (AX)
 	ADDQ         $0x00000020, AX
 	ADDQ         $0x00000020, CX
 	SUBQ         $0x00000008, DX
-	JMP          expSum_one
+	JMP          weightSum_one
 
-expSum_tail:
+weightSum_tail:
 	TESTQ        DX, DX
-	JE           expSum_done
+	JE           weightSum_done
 	LEAQ         tailmask<>+32(SB), BX
 	NEGQ         DX
 	VMOVUPS      (BX)(DX*4), Y2
 	VMASKMOVPS   (CX), Y2, Y3
 	VSUBPS       Y0, Y3, Y0
-	VMOVUPS      c42b20000<>+0(SB), Y3
-	VMINPS       Y0, Y3, Y0
-	VMOVUPS      cc2d10000<>+0(SB), Y3
-	VMAXPS       Y0, Y3, Y0
-	VMULPS       c3fb8aa3b<>+0(SB), Y0, Y3
-	VROUNDPS     $0x08, Y3, Y3
+	VCMPPS       $0x05, cc2ae0000<>+0(SB), Y0, Y3
+	VMOVUPS      cc2ae0000<>+0(SB), Y4
+	VMAXPS       Y0, Y4, Y0
+	VMULPS       c3fb8aa3b<>+0(SB), Y0, Y4
+	VROUNDPS     $0x08, Y4, Y4
 	VMOVAPS      Y0, Y0
-	VFNMADD231PS c3f318000<>+0(SB), Y3, Y0
-	VFNMADD231PS cb95e8083<>+0(SB), Y3, Y0
-	VMOVUPS      c3950c270<>+0(SB), Y4
-	VFMADD213PS  c3ab6a492<>+0(SB), Y0, Y4
-	VFMADD213PS  c3c088854<>+0(SB), Y0, Y4
-	VFMADD213PS  c3d2aaa72<>+0(SB), Y0, Y4
-	VFMADD213PS  c3e2aaaab<>+0(SB), Y0, Y4
-	VFMADD213PS  c3f000000<>+0(SB), Y0, Y4
-	VMULPS       Y0, Y0, Y5
-	VFMADD213PS  Y0, Y5, Y4
-	VADDPS       c3f800000<>+0(SB), Y4, Y0
-	VCVTPS2DQ    Y3, Y3
-	VPSRAD       $0x01, Y3, Y4
-	VPSUBD       Y4, Y3, Y3
-	VPADDD       c0000007f<>+0(SB), Y4, Y4
+	VFNMADD231PS c3f318000<>+0(SB), Y4, Y0
+	VFNMADD231PS cb95e8083<>+0(SB), Y4, Y0
+	VMOVUPS      c3950c270<>+0(SB), Y5
+	VFMADD213PS  c3ab6a492<>+0(SB), Y0, Y5
+	VFMADD213PS  c3c088854<>+0(SB), Y0, Y5
+	VFMADD213PS  c3d2aaa72<>+0(SB), Y0, Y5
+	VFMADD213PS  c3e2aaaab<>+0(SB), Y0, Y5
+	VFMADD213PS  c3f000000<>+0(SB), Y0, Y5
+	VMULPS       Y0, Y0, Y6
+	VFMADD213PS  Y0, Y6, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y0
+	VCVTPS2DQ    Y4, Y4
 	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y0, Y0
-	VPADDD       c0000007f<>+0(SB), Y3, Y3
-	VPSLLD       $0x17, Y3, Y3
-	VMULPS       Y3, Y0, Y0
+	VPADDD       Y0, Y4, Y4
+	VANDPS       Y3, Y4, Y0
 	VANDPS       Y2, Y0, Y0
 	VADDPS       Y0, Y1, Y1
 	VMASKMOVPS   Y0, Y2, (AX)
 
-expSum_done:
+weightSum_done:
 	VEXTRACTF128 $0x01, Y1, X0
 	VADDPS       X0, X1, X1
 	VMOVHLPS     X1, X1, X0
@@ -653,41 +629,23 @@ expSum_done:
 	VZEROUPPER
 	RET
 
-DATA c42b20000<>+0(SB)/4, $0x42b20000
-DATA c42b20000<>+4(SB)/4, $0x42b20000
-DATA c42b20000<>+8(SB)/4, $0x42b20000
-DATA c42b20000<>+12(SB)/4, $0x42b20000
-DATA c42b20000<>+16(SB)/4, $0x42b20000
-DATA c42b20000<>+20(SB)/4, $0x42b20000
-DATA c42b20000<>+24(SB)/4, $0x42b20000
-DATA c42b20000<>+28(SB)/4, $0x42b20000
-DATA c42b20000<>+32(SB)/4, $0x42b20000
-DATA c42b20000<>+36(SB)/4, $0x42b20000
-DATA c42b20000<>+40(SB)/4, $0x42b20000
-DATA c42b20000<>+44(SB)/4, $0x42b20000
-DATA c42b20000<>+48(SB)/4, $0x42b20000
-DATA c42b20000<>+52(SB)/4, $0x42b20000
-DATA c42b20000<>+56(SB)/4, $0x42b20000
-DATA c42b20000<>+60(SB)/4, $0x42b20000
-GLOBL c42b20000<>(SB), RODATA|NOPTR, $64
-
-DATA cc2d10000<>+0(SB)/4, $0xc2d10000
-DATA cc2d10000<>+4(SB)/4, $0xc2d10000
-DATA cc2d10000<>+8(SB)/4, $0xc2d10000
-DATA cc2d10000<>+12(SB)/4, $0xc2d10000
-DATA cc2d10000<>+16(SB)/4, $0xc2d10000
-DATA cc2d10000<>+20(SB)/4, $0xc2d10000
-DATA cc2d10000<>+24(SB)/4, $0xc2d10000
-DATA cc2d10000<>+28(SB)/4, $0xc2d10000
-DATA cc2d10000<>+32(SB)/4, $0xc2d10000
-DATA cc2d10000<>+36(SB)/4, $0xc2d10000
-DATA cc2d10000<>+40(SB)/4, $0xc2d10000
-DATA cc2d10000<>+44(SB)/4, $0xc2d10000
-DATA cc2d10000<>+48(SB)/4, $0xc2d10000
-DATA cc2d10000<>+52(SB)/4, $0xc2d10000
-DATA cc2d10000<>+56(SB)/4, $0xc2d10000
-DATA cc2d10000<>+60(SB)/4, $0xc2d10000
-GLOBL cc2d10000<>(SB), RODATA|NOPTR, $64
+DATA cc2ae0000<>+0(SB)/4, $0xc2ae0000
+DATA cc2ae0000<>+4(SB)/4, $0xc2ae0000
+DATA cc2ae0000<>+8(SB)/4, $0xc2ae0000
+DATA cc2ae0000<>+12(SB)/4, $0xc2ae0000
+DATA cc2ae0000<>+16(SB)/4, $0xc2ae0000
+DATA cc2ae0000<>+20(SB)/4, $0xc2ae0000
+DATA cc2ae0000<>+24(SB)/4, $0xc2ae0000
+DATA cc2ae0000<>+28(SB)/4, $0xc2ae0000
+DATA cc2ae0000<>+32(SB)/4, $0xc2ae0000
+DATA cc2ae0000<>+36(SB)/4, $0xc2ae0000
+DATA cc2ae0000<>+40(SB)/4, $0xc2ae0000
+DATA cc2ae0000<>+44(SB)/4, $0xc2ae0000
+DATA cc2ae0000<>+48(SB)/4, $0xc2ae0000
+DATA cc2ae0000<>+52(SB)/4, $0xc2ae0000
+DATA cc2ae0000<>+56(SB)/4, $0xc2ae0000
+DATA cc2ae0000<>+60(SB)/4, $0xc2ae0000
+GLOBL cc2ae0000<>(SB), RODATA|NOPTR, $64
 
 DATA c3fb8aa3b<>+0(SB)/4, $0x3fb8aa3b
 DATA c3fb8aa3b<>+4(SB)/4, $0x3fb8aa3b
@@ -868,186 +826,6 @@ DATA c3f800000<>+52(SB)/4, $0x3f800000
 DATA c3f800000<>+56(SB)/4, $0x3f800000
 DATA c3f800000<>+60(SB)/4, $0x3f800000
 GLOBL c3f800000<>(SB), RODATA|NOPTR, $64
-
-DATA c0000007f<>+0(SB)/4, $0x0000007f
-DATA c0000007f<>+4(SB)/4, $0x0000007f
-DATA c0000007f<>+8(SB)/4, $0x0000007f
-DATA c0000007f<>+12(SB)/4, $0x0000007f
-DATA c0000007f<>+16(SB)/4, $0x0000007f
-DATA c0000007f<>+20(SB)/4, $0x0000007f
-DATA c0000007f<>+24(SB)/4, $0x0000007f
-DATA c0000007f<>+28(SB)/4, $0x0000007f
-DATA c0000007f<>+32(SB)/4, $0x0000007f
-DATA c0000007f<>+36(SB)/4, $0x0000007f
-DATA c0000007f<>+40(SB)/4, $0x0000007f
-DATA c0000007f<>+44(SB)/4, $0x0000007f
-DATA c0000007f<>+48(SB)/4, $0x0000007f
-DATA c0000007f<>+52(SB)/4, $0x0000007f
-DATA c0000007f<>+56(SB)/4, $0x0000007f
-DATA c0000007f<>+60(SB)/4, $0x0000007f
-GLOBL c0000007f<>(SB), RODATA|NOPTR, $64
-
-// func weightSumF32AVX2(dst *float32, x *float32, shift float32, n int) float32
-// Requires: AVX, AVX2, FMA3, SSE
-TEXT ·weightSumF32AVX2(SB), NOSPLIT, $0-36
-	MOVQ         dst+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         n+24(FP), DX
-	VBROADCASTSS shift+16(FP), Y0
-	VXORPS       Y1, Y1, Y1
-
-weightSum_many:
-	CMPQ         DX, $0x00000010
-	JL           weightSum_one
-	VMOVUPS      (CX), Y2
-	VSUBPS       Y0, Y2, Y2
-	VCMPPS       $0x05, cc2ae0000<>+0(SB), Y2, Y3
-	VMOVUPS      cc2ae0000<>+0(SB), Y4
-	VMAXPS       Y2, Y4, Y2
-	VMULPS       c3fb8aa3b<>+0(SB), Y2, Y4
-	VROUNDPS     $0x08, Y4, Y4
-	VMOVAPS      Y2, Y2
-	VFNMADD231PS c3f318000<>+0(SB), Y4, Y2
-	VFNMADD231PS cb95e8083<>+0(SB), Y4, Y2
-	VMOVUPS      c3950c270<>+0(SB), Y5
-	VFMADD213PS  c3ab6a492<>+0(SB), Y2, Y5
-	VFMADD213PS  c3c088854<>+0(SB), Y2, Y5
-	VFMADD213PS  c3d2aaa72<>+0(SB), Y2, Y5
-	VFMADD213PS  c3e2aaaab<>+0(SB), Y2, Y5
-	VFMADD213PS  c3f000000<>+0(SB), Y2, Y5
-	VMULPS       Y2, Y2, Y6
-	VFMADD213PS  Y2, Y6, Y5
-	VADDPS       c3f800000<>+0(SB), Y5, Y2
-	VCVTPS2DQ    Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       Y2, Y4, Y4
-	VANDPS       Y3, Y4, Y2
-	VADDPS       Y2, Y1, Y1
-	VMOVUPS      32(CX), Y3
-	VSUBPS       Y0, Y3, Y3
-	VCMPPS       $0x05, cc2ae0000<>+0(SB), Y3, Y4
-	VMOVUPS      cc2ae0000<>+0(SB), Y5
-	VMAXPS       Y3, Y5, Y3
-	VMULPS       c3fb8aa3b<>+0(SB), Y3, Y5
-	VROUNDPS     $0x08, Y5, Y5
-	VMOVAPS      Y3, Y3
-	VFNMADD231PS c3f318000<>+0(SB), Y5, Y3
-	VFNMADD231PS cb95e8083<>+0(SB), Y5, Y3
-	VMOVUPS      c3950c270<>+0(SB), Y6
-	VFMADD213PS  c3ab6a492<>+0(SB), Y3, Y6
-	VFMADD213PS  c3c088854<>+0(SB), Y3, Y6
-	VFMADD213PS  c3d2aaa72<>+0(SB), Y3, Y6
-	VFMADD213PS  c3e2aaaab<>+0(SB), Y3, Y6
-	VFMADD213PS  c3f000000<>+0(SB), Y3, Y6
-	VMULPS       Y3, Y3, Y7
-	VFMADD213PS  Y3, Y7, Y6
-	VADDPS       c3f800000<>+0(SB), Y6, Y3
-	VCVTPS2DQ    Y5, Y5
-	VPSLLD       $0x17, Y5, Y5
-	VPADDD       Y3, Y5, Y5
-	VANDPS       Y4, Y5, Y3
-	VADDPS       Y3, Y1, Y1
-	VMOVUPS      Y2, (AX)
-	VMOVUPS      Y3, 32(AX)
-	ADDQ         $0x00000040, AX
-	ADDQ         $0x00000040, CX
-	SUBQ         $0x00000010, DX
-	JMP          weightSum_many
-
-weightSum_one:
-	CMPQ         DX, $0x00000008
-	JL           weightSum_tail
-	VMOVUPS      (CX), Y2
-	VSUBPS       Y0, Y2, Y2
-	VCMPPS       $0x05, cc2ae0000<>+0(SB), Y2, Y3
-	VMOVUPS      cc2ae0000<>+0(SB), Y4
-	VMAXPS       Y2, Y4, Y2
-	VMULPS       c3fb8aa3b<>+0(SB), Y2, Y4
-	VROUNDPS     $0x08, Y4, Y4
-	VMOVAPS      Y2, Y2
-	VFNMADD231PS c3f318000<>+0(SB), Y4, Y2
-	VFNMADD231PS cb95e8083<>+0(SB), Y4, Y2
-	VMOVUPS      c3950c270<>+0(SB), Y5
-	VFMADD213PS  c3ab6a492<>+0(SB), Y2, Y5
-	VFMADD213PS  c3c088854<>+0(SB), Y2, Y5
-	VFMADD213PS  c3d2aaa72<>+0(SB), Y2, Y5
-	VFMADD213PS  c3e2aaaab<>+0(SB), Y2, Y5
-	VFMADD213PS  c3f000000<>+0(SB), Y2, Y5
-	VMULPS       Y2, Y2, Y6
-	VFMADD213PS  Y2, Y6, Y5
-	VADDPS       c3f800000<>+0(SB), Y5, Y2
-	VCVTPS2DQ    Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       Y2, Y4, Y4
-	VANDPS       Y3, Y4, Y2
-	VADDPS       Y2, Y1, Y1
-	VMOVUPS      Y2, (AX)
-	ADDQ         $0x00000020, AX
-	ADDQ         $0x00000020, CX
-	SUBQ         $0x00000008, DX
-	JMP          weightSum_one
-
-weightSum_tail:
-	TESTQ        DX, DX
-	JE           weightSum_done
-	LEAQ         tailmask<>+32(SB), BX
-	NEGQ         DX
-	VMOVUPS      (BX)(DX*4), Y2
-	VMASKMOVPS   (CX), Y2, Y3
-	VSUBPS       Y0, Y3, Y0
-	VCMPPS       $0x05, cc2ae0000<>+0(SB), Y0, Y3
-	VMOVUPS      cc2ae0000<>+0(SB), Y4
-	VMAXPS       Y0, Y4, Y0
-	VMULPS       c3fb8aa3b<>+0(SB), Y0, Y4
-	VROUNDPS     $0x08, Y4, Y4
-	VMOVAPS      Y0, Y0
-	VFNMADD231PS c3f318000<>+0(SB), Y4, Y0
-	VFNMADD231PS cb95e8083<>+0(SB), Y4, Y0
-	VMOVUPS      c3950c270<>+0(SB), Y5
-	VFMADD213PS  c3ab6a492<>+0(SB), Y0, Y5
-	VFMADD213PS  c3c088854<>+0(SB), Y0, Y5
-	VFMADD213PS  c3d2aaa72<>+0(SB), Y0, Y5
-	VFMADD213PS  c3e2aaaab<>+0(SB), Y0, Y5
-	VFMADD213PS  c3f000000<>+0(SB), Y0, Y5
-	VMULPS       Y0, Y0, Y6
-	VFMADD213PS  Y0, Y6, Y5
-	VADDPS       c3f800000<>+0(SB), Y5, Y0
-	VCVTPS2DQ    Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       Y0, Y4, Y4
-	VANDPS       Y3, Y4, Y0
-	VANDPS       Y2, Y0, Y0
-	VADDPS       Y0, Y1, Y1
-	VMASKMOVPS   Y0, Y2, (AX)
-
-weightSum_done:
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPS       X0, X1, X1
-	VMOVHLPS     X1, X1, X0
-	VADDPS       X0, X1, X1
-	VMOVSHDUP    X1, X0
-	VADDPS       X0, X1, X1
-	MOVSS        X1, ret+32(FP)
-	VZEROUPPER
-	RET
-
-DATA cc2ae0000<>+0(SB)/4, $0xc2ae0000
-DATA cc2ae0000<>+4(SB)/4, $0xc2ae0000
-DATA cc2ae0000<>+8(SB)/4, $0xc2ae0000
-DATA cc2ae0000<>+12(SB)/4, $0xc2ae0000
-DATA cc2ae0000<>+16(SB)/4, $0xc2ae0000
-DATA cc2ae0000<>+20(SB)/4, $0xc2ae0000
-DATA cc2ae0000<>+24(SB)/4, $0xc2ae0000
-DATA cc2ae0000<>+28(SB)/4, $0xc2ae0000
-DATA cc2ae0000<>+32(SB)/4, $0xc2ae0000
-DATA cc2ae0000<>+36(SB)/4, $0xc2ae0000
-DATA cc2ae0000<>+40(SB)/4, $0xc2ae0000
-DATA cc2ae0000<>+44(SB)/4, $0xc2ae0000
-DATA cc2ae0000<>+48(SB)/4, $0xc2ae0000
-DATA cc2ae0000<>+52(SB)/4, $0xc2ae0000
-DATA cc2ae0000<>+56(SB)/4, $0xc2ae0000
-DATA cc2ae0000<>+60(SB)/4, $0xc2ae0000
-GLOBL cc2ae0000<>(SB), RODATA|NOPTR, $64
 
 // func hideF32AVX2(x *float32, keep *uint8, n int)
 // Requires: AVX, AVX2
@@ -1490,144 +1268,6 @@ min_done:
 
 min_number:
 	MOVSS X0, ret+16(FP)
-	VZEROUPPER
-	RET
-
-// func expSumF32AVX512(dst *float32, x *float32, shift float32, n int) float32
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, SSE
-TEXT ·expSumF32AVX512(SB), NOSPLIT, $0-36
-	MOVQ         dst+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         n+24(FP), DX
-	VBROADCASTSS shift+16(FP), Z0
-	VXORPS       Z1, Z1, Z1
-
-expSum_many:
-	CMPQ              DX, $0x00000020
-	JL                expSum_one
-	VMOVUPS           (CX), Z2
-	VSUBPS            Z0, Z2, Z2
-	VBROADCASTSS      c42b20000<>+0(SB), Z3
-	VMINPS            Z2, Z3, Z2
-	VBROADCASTSS      cc2d10000<>+0(SB), Z3
-	VMAXPS            Z2, Z3, Z2
-	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z2, Z3
-	VRNDSCALEPS       $0x08, Z3, Z3
-	VMOVAPS           Z2, Z2
-	VFNMADD231PS.BCST c3f318000<>+0(SB), Z3, Z2
-	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z3, Z2
-	VBROADCASTSS      c3950c270<>+0(SB), Z4
-	VFMADD213PS.BCST  c3ab6a492<>+0(SB), Z2, Z4
-	VFMADD213PS.BCST  c3c088854<>+0(SB), Z2, Z4
-	VFMADD213PS.BCST  c3d2aaa72<>+0(SB), Z2, Z4
-	VFMADD213PS.BCST  c3e2aaaab<>+0(SB), Z2, Z4
-	VFMADD213PS.BCST  c3f000000<>+0(SB), Z2, Z4
-	VMULPS            Z2, Z2, Z5
-	VFMADD213PS       Z2, Z5, Z4
-	VADDPS.BCST       c3f800000<>+0(SB), Z4, Z2
-	VSCALEFPS         Z3, Z2, Z2
-	VADDPS            Z2, Z1, Z1
-	VMOVUPS           64(CX), Z3
-	VSUBPS            Z0, Z3, Z3
-	VBROADCASTSS      c42b20000<>+0(SB), Z4
-	VMINPS            Z3, Z4, Z3
-	VBROADCASTSS      cc2d10000<>+0(SB), Z4
-	VMAXPS            Z3, Z4, Z3
-	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z3, Z4
-	VRNDSCALEPS       $0x08, Z4, Z4
-	VMOVAPS           Z3, Z3
-	VFNMADD231PS.BCST c3f318000<>+0(SB), Z4, Z3
-	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z4, Z3
-	VBROADCASTSS      c3950c270<>+0(SB), Z5
-	VFMADD213PS.BCST  c3ab6a492<>+0(SB), Z3, Z5
-	VFMADD213PS.BCST  c3c088854<>+0(SB), Z3, Z5
-	VFMADD213PS.BCST  c3d2aaa72<>+0(SB), Z3, Z5
-	VFMADD213PS.BCST  c3e2aaaab<>+0(SB), Z3, Z5
-	VFMADD213PS.BCST  c3f000000<>+0(SB), Z3, Z5
-	VMULPS            Z3, Z3, Z6
-	VFMADD213PS       Z3, Z6, Z5
-	VADDPS.BCST       c3f800000<>+0(SB), Z5, Z3
-	VSCALEFPS         Z4, Z3, Z3
-	VADDPS            Z3, Z1, Z1
-	VMOVUPS           Z2, (AX)
-	VMOVUPS           Z3, 64(AX)
-	ADDQ              $0x00000080, AX
-	ADDQ              $0x00000080, CX
-	SUBQ              $0x00000020, DX
-	JMP               expSum_many
-
-expSum_one:
-	CMPQ              DX, $0x00000010
-	JL                expSum_tail
-	VMOVUPS           (CX), Z2
-	VSUBPS            Z0, Z2, Z2
-	VBROADCASTSS      c42b20000<>+0(SB), Z3
-	VMINPS            Z2, Z3, Z2
-	VBROADCASTSS      cc2d10000<>+0(SB), Z3
-	VMAXPS            Z2, Z3, Z2
-	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z2, Z3
-	VRNDSCALEPS       $0x08, Z3, Z3
-	VMOVAPS           Z2, Z2
-	VFNMADD231PS.BCST c3f318000<>+0(SB), Z3, Z2
-	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z3, Z2
-	VBROADCASTSS      c3950c270<>+0(SB), Z4
-	VFMADD213PS.BCST  c3ab6a492<>+0(SB), Z2, Z4
-	VFMADD213PS.BCST  c3c088854<>+0(SB), Z2, Z4
-	VFMADD213PS.BCST  c3d2aaa72<>+0(SB), Z2, Z4
-	VFMADD213PS.BCST  c3e2aaaab<>+0(SB), Z2, Z4
-	VFMADD213PS.BCST  c3f000000<>+0(SB), Z2, Z4
-	VMULPS            Z2, Z2, Z5
-	VFMADD213PS       Z2, Z5, Z4
-	VADDPS.BCST       c3f800000<>+0(SB), Z4, Z2
-	VSCALEFPS         Z3, Z2, Z2
-	VADDPS            Z2, Z1, Z1
-	VMOVUPS           Z2, (AX)
-	ADDQ              $0x00000040, AX
-	ADDQ              $0x00000040, CX
-	SUBQ              $0x00000010, DX
-	JMP               expSum_one
-
-expSum_tail:
-	TESTQ             DX, DX
-	JE                expSum_done
-	MOVQ              $-1, BX
-	BZHIQ             DX, BX, BX
-	KMOVQ             BX, K1
-	VMOVUPS.Z         (CX), K1, Z2
-	VSUBPS            Z0, Z2, Z0
-	VBROADCASTSS      c42b20000<>+0(SB), Z2
-	VMINPS            Z0, Z2, Z0
-	VBROADCASTSS      cc2d10000<>+0(SB), Z2
-	VMAXPS            Z0, Z2, Z0
-	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z0, Z2
-	VRNDSCALEPS       $0x08, Z2, Z2
-	VMOVAPS           Z0, Z0
-	VFNMADD231PS.BCST c3f318000<>+0(SB), Z2, Z0
-	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z2, Z0
-	VBROADCASTSS      c3950c270<>+0(SB), Z3
-	VFMADD213PS.BCST  c3ab6a492<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST  c3c088854<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST  c3d2aaa72<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST  c3e2aaaab<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST  c3f000000<>+0(SB), Z0, Z3
-	VMULPS            Z0, Z0, Z4
-	VFMADD213PS       Z0, Z4, Z3
-	VADDPS.BCST       c3f800000<>+0(SB), Z3, Z0
-	VSCALEFPS         Z2, Z0, Z0
-	VMOVAPS.Z         Z0, K1, Z0
-	VADDPS            Z0, Z1, Z1
-	VMOVUPS           Z0, K1, (AX)
-
-expSum_done:
-	VEXTRACTF32X8 $0x01, Z1, Y0
-	VADDPS        Y0, Y1, Y1
-	VEXTRACTF128  $0x01, Y1, X0
-	VADDPS        X0, X1, X1
-	VMOVHLPS      X1, X1, X0
-	VADDPS        X0, X1, X1
-	VMOVSHDUP     X1, X0
-	VADDPS        X0, X1, X1
-	MOVSS         X1, ret+32(FP)
 	VZEROUPPER
 	RET
 

@@ -34,11 +34,6 @@ func maxF32AVX2(x *float32, n int) float32
 //go:noescape
 func minF32AVX2(x *float32, n int) float32
 
-// expSumF32AVX2 is dst = e^(x - shift), and the sum of dst.
-//
-//go:noescape
-func expSumF32AVX2(dst *float32, x *float32, shift float32, n int) float32
-
 // weightSumF32AVX2 is dst = e^(x - shift), 0 below e^-87, and the sum of dst. x is at most shift.
 //
 //go:noescape
@@ -78,11 +73,6 @@ func maxF32AVX512(x *float32, n int) float32
 //
 //go:noescape
 func minF32AVX512(x *float32, n int) float32
-
-// expSumF32AVX512 is dst = e^(x - shift), and the sum of dst.
-//
-//go:noescape
-func expSumF32AVX512(dst *float32, x *float32, shift float32, n int) float32
 
 // weightSumF32AVX512 is dst = e^(x - shift), 0 below e^-87, and the sum of dst. x is at most shift.
 //

@@ -11,7 +11,6 @@ var (
 	dotF32AVX2              func(x, y *float32, n int) float32
 	maxF32AVX2              func(x *float32, n int) float32
 	minF32AVX2              func(x *float32, n int) float32
-	expSumF32AVX2           func(dst, x *float32, shift float32, n int) float32
 	weightSumF32AVX2        func(dst, x *float32, shift float32, n int) float32
 	hideF32AVX2             func(x *float32, keep *uint8, n int)
 )

@@ -192,7 +192,6 @@ func (f flags) jumpIfNone(label string) {
 
 // expSum is the inner loop of softmax.
 func expSum() {
-	expSumBy("expSum", "is dst = e^(x - shift), and the sum of dst.", exp)
 	expSumBy("weightSum", "is dst = e^(x - shift), 0 below e^-87, and the sum of dst. x is at most shift.", func(x vec) vec {
 		seen := cmp(x, 5, num(-87)) // not below, or NaN
 		return keep(seen, expNormal(maxOf(load(num(-87)), x)))

@@ -111,7 +111,6 @@ func extremum(name, doc string, start float64, code uint32) {
 
 // expSum is the inner loop of softmax.
 func expSum() {
-	expSumBy("expSum", "is dst = e^(x - shift), and the sum of dst.", (*straight).exp)
 	expSumBy("weightSum", "is dst = e^(x - shift), 0 below e^-87, and the sum of dst. x is at most shift.", func(s *straight, x val) val {
 		return s.andNot(s.expNormal(s.max(s.num(-87), x)), s.greater(s.num(-87), x))
 	})
