@@ -39,8 +39,8 @@ var reductionOps = []Op{
 	{Schema: "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor", Tags: Core, Shape: func(a *Args) []Meta {
 		return []Meta{Contig(a.DType(1, SumType(a.Tensor(0).DType)))}
 	}, CPU: func(k *Kernel) { reduceDims(k, nil, prodRow) }},
-	{Schema: "amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", Tags: Core, Shape: shapeExtreme, CPU: reduceKernel(1, maxRow)},
-	{Schema: "amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", Tags: Core, Shape: shapeExtreme, CPU: reduceKernel(1, minRow)},
+	{Schema: "amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", Tags: Core, Shape: shapeExtreme, CPU: func(k *Kernel) { extremeDims(k, k.I64s(1), true) }},
+	{Schema: "amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", Tags: Core, Shape: shapeExtreme, CPU: func(k *Kernel) { extremeDims(k, k.I64s(1), false) }},
 	{Schema: "max(Tensor self) -> Tensor", Decomp: func(b *Build, a *Args) []*Value { return One(b.Call("amax", a.Tensor(0))) }},
 	{Schema: "min(Tensor self) -> Tensor", Decomp: func(b *Build, a *Args) []*Value { return One(b.Call("amin", a.Tensor(0))) }},
 	{Schema: "_aminmax(Tensor self) -> (Tensor, Tensor)", Decomp: func(b *Build, a *Args) []*Value { return b.CallN("aminmax", a.Tensor(0)) }},
@@ -718,11 +718,10 @@ func extremeDim(k *Kernel, larger bool) {
 		return
 	}
 	dims := []int64{k.I64(1)}
-	f := minRow
-	if larger {
-		f = maxRow
+	if extremesAt(k, larger) {
+		return
 	}
-	reduceDims(k, dims, f)
+	extremeDims(k, dims, larger)
 	idx := *k
 	idx.Out = []*tensor.Tensor{k.Out[1]}
 	reduceAs(&idx, dims, KindOf(x.DType()), func(in Block, kind Kind, out unsafe.Pointer, _ Kind) { put(out, int64(bestIndex(in, kind, larger))) })

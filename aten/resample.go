@@ -280,54 +280,57 @@ func addTo32(y, x []float32, s float32, first bool) {
 // resampleDim interpolates x [outer, in, inner] to y [outer, out, inner].
 func resampleDim[T float32 | float64](k *Kernel, x, y []T, inner int64, ax *axis, f taps, add func(y, x []T, s T, first bool)) {
 	in, out := ax.in, ax.out
-	var at []int64 // n taps for each output position
+	var at []int64 // the taps of output position i are those from begin[i] on
 	var w []T
+	begin := make([]int, 1, out+1)
+	even := true
 	for i := range out {
 		from, weights := f(i, ax)
 		at = append(at, from...)
 		for _, v := range weights {
 			w = append(w, T(v))
 		}
+		begin = append(begin, len(at))
+		even = even && len(from) == begin[1]
 	}
-	n := len(at) / int(out)
 	outer := int64(len(y)) / (out * inner)
 	k.Pool.ParallelFor(int(outer), max(1, int(grain/(out*inner))), func(lo, hi int) {
 		for r := int64(lo); r < int64(hi); r++ {
 			src, dst := x[r*in*inner:(r+1)*in*inner], y[r*out*inner:(r+1)*out*inner]
 			if inner == 1 {
-				resampleRow(dst, src, at, w, n)
+				resampleRow(dst, src, at, w, begin, even)
 				continue
 			}
 			for i := range int(out) {
 				d := dst[int64(i)*inner : int64(i+1)*inner]
-				for t := i * n; t < (i+1)*n; t++ {
+				for t := begin[i]; t < begin[i+1]; t++ {
 					row := src[at[t]*inner : (at[t]+1)*inner]
-					if n == 1 && w[t] == 1 {
+					if begin[i+1]-begin[i] == 1 && w[t] == 1 {
 						copy(d, row)
 						continue
 					}
-					add(d, row, w[t], t == i*n)
+					add(d, row, w[t], t == begin[i])
 				}
 			}
 		}
 	})
 }
 
-// resampleRow is [resampleDim] for numbers side by side.
-func resampleRow[T float32 | float64](dst, src []T, at []int64, w []T, n int) {
-	switch n {
-	case 1:
+// resampleRow is [resampleDim] for numbers side by side. even says that all positions have as many taps as the first.
+func resampleRow[T float32 | float64](dst, src []T, at []int64, w []T, begin []int, even bool) {
+	switch {
+	case even && begin[1] == 1:
 		for i := range dst {
 			dst[i] = w[i] * src[at[i]]
 		}
-	case 2:
+	case even && begin[1] == 2:
 		for i := range dst {
 			dst[i] = w[2*i]*src[at[2*i]] + w[2*i+1]*src[at[2*i+1]]
 		}
 	default:
 		for i := range dst {
 			s := T(0)
-			for t := i * n; t < (i+1)*n; t++ {
+			for t := begin[i]; t < begin[i+1]; t++ {
 				s += w[t] * src[at[t]]
 			}
 			dst[i] = s

@@ -86,3 +86,50 @@ func TestReductionsInAnyLayout(t *testing.T) {
 		}
 	}
 }
+
+// Extremes and their places, in any layout, with NaN and equal numbers: the first one counts.
+func TestExtremesInAnyLayout(t *testing.T) {
+	b := eager()
+	x := ramp(3, 18, 20)
+	d := tensor.Data[float32](x.T)
+	for i := range d {
+		d[i] = float32(int(d[i] * 2))
+	}
+	d[77], d[500], d[501] = float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1))
+	for _, order := range [][]int{{0, 1, 2}, {0, 2, 1}, {2, 1, 0}, {1, 0, 2}} {
+		back := make([]int, 3)
+		for i, d := range order {
+			back[d] = i
+		}
+		y := b.Call("permute", b.Call("contiguous", b.Call("permute", x, order)), back)
+		for dim := range 3 {
+			for _, larger := range []bool{true, false} {
+				name := map[bool]string{true: "max", false: "min"}[larger]
+				got := b.CallN(name+".dim", y, dim)
+				all := b.Call("a"+name, y, []int{dim})
+				sizes := []int{3, 18, 20}
+				n := sizes[dim]
+				rest := append(append([]int{}, sizes[:dim]...), sizes[dim+1:]...)
+				for i := range rest[0] {
+					for j := range rest[1] {
+						best, at := float32(0), -1
+						for q := range n {
+							c := append(append(append([]int{}, []int{i, j}[:dim]...), q), []int{i, j}[dim:]...)
+							v := d[(c[0]*18+c[1])*20+c[2]]
+							if at < 0 || best == best && (v != v || larger && v > best || !larger && v < best) {
+								best, at = v, q
+							}
+						}
+						p := int64(i)*got[0].T.Strides()[0] + int64(j)*got[0].T.Strides()[1]
+						r := int64(i)*got[1].T.Strides()[0] + int64(j)*got[1].T.Strides()[1]
+						u := int64(i)*all.T.Strides()[0] + int64(j)*all.T.Strides()[1]
+						v, w := tensor.Data[float32](got[0].T)[p], tensor.Data[float32](all.T)[u]
+						if !sameNumber(float64(v), float64(best)) || !sameNumber(float64(w), float64(best)) || tensor.Data[int64](got[1].T)[r] != int64(at) {
+							t.Fatalf("%s, order %v, dim %d, place %d %d: %v and %v at %d, want %v at %d", name, order, dim, i, j, v, w, tensor.Data[int64](got[1].T)[r], best, at)
+						}
+					}
+				}
+			}
+		}
+	}
+}

@@ -47,6 +47,7 @@ func init() {
 		{Name: "recurrent", Doc: "constant weights of recurrent layers are packed", run: (*graph).packRecurrent},
 		{Name: "convolution", Doc: "convolutions with constant weights become the planner's own, with channels last", run: (*graph).lowerConvolutions},
 		{Name: "pooling", Doc: "poolings with channels last and means over rows become the planner's own", run: (*graph).lowerPooling},
+		{Name: "extremes", Doc: "max and min along a dimension do not say where, if nobody asks", run: (*graph).dropPlaces},
 		{Name: "norms", Doc: "layer norms and RMS norms of contiguous rows become the planner's own", run: (*graph).lowerNorms,
 			After: map[string]string{"rms-norm": "it finds RMS norms that are written out"}},
 		{Name: "linear", Doc: "products with constant matrices become the planner's own", run: (*graph).lowerLinear},

@@ -365,6 +365,17 @@ func TestLayouts(t *testing.T) {
 			z := b.Call("add.Tensor", b.Call("mul.Tensor", re, in[2]), b.Call("mul.Tensor", im, in[1]))
 			return values{b.Call("flatten.using_ints", b.Call("stack", values{y, z}, -1), 3)}
 		}, nil, []string{"aten.mul"}, 0},
+		{"extremes", [][]int64{{2, 9, 13}}, func(b *builder, in values) values {
+			x := b.conv(in[0], b.weight(12, 9, 1), nil, 1, 0, 1)
+			p, q, r := b.CallN("max.dim", x, 2), b.CallN("min.dim", in[0], 1, true), b.CallN("max.dim", in[0], 2)
+			return values{p[0], q[0], r[0], r[1]}
+		}, []string{"aten.amax", "aten.amin", "aten.max.dim"}, []string{"aten.min.dim"}, 1e-5},
+		{"upsampling of rows that are pixels", [][]int64{{1, 12, 5}}, func(b *builder, in values) values {
+			x := b.Call("reshape", b.Call("permute", b.Call("linear", in[0], b.weight(6, 5), b.weight(6)), []int{0, 2, 1}), []int{1, 6, 3, 4})
+			y := b.Call("upsample_bilinear2d.vec", x, []int{7, 8}, false, nil)
+			z := b.Call("upsample_nearest2d.vec", x, []int{7, 8}, nil)
+			return values{b.Call("add.Tensor", y, z), b.Call("upsample_bilinear2d.vec", x, []int{3, 8}, true, nil)}
+		}, nil, nil, 1e-5},
 		{"channel shuffle", [][]int64{{1, 6, 4, 4}}, func(b *builder, in values) values {
 			x := b.conv(in[0], b.weight(6, 6, 1, 1), nil, 1, 0, 1)
 			x = b.Call("transpose.int", b.Call("view", x, []int{1, 2, 3, 4, 4}), 1, 2)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pt2go/pt2/aten"
 	"github.com/pt2go/pt2/kernels/cpu"
+	"github.com/pt2go/pt2/symbolic"
 	"github.com/pt2go/pt2/tensor"
 )
 
@@ -76,6 +77,22 @@ func (g *graph) lowerPooling() {
 			continue
 		}
 		g.set(i, &Instr{Op: op, Args: &aten.Args{Op: op, V: []any{x, spec}}, Outs: in.Outs[:1]})
+	}
+}
+
+// dropPlaces is the pass that leaves out where extremes are, if nobody asks.
+func (g *graph) dropPlaces() {
+	for i, in := range g.instrs {
+		name := map[string]string{"aten.max.dim": "aten.amax.default", "aten.min.dim": "aten.amin.default"}[in.Op.Name()]
+		if name == "" || in.Outs[1] == nil || in.Args.Tensor(0).Dim() == 0 || !in.Args.Tensor(0).DType.IsFloat() {
+			continue
+		}
+		if b := bufferOf(in.Outs[1]); len(b.readers) > 0 || b.given {
+			continue
+		}
+		op := aten.Builtin().Lookup(name)
+		a := &aten.Args{Op: op, V: []any{in.Args.Tensor(0), []symbolic.Int{in.Args.Int(1)}, in.Args.Bool(2)}}
+		g.set(i, &Instr{Op: op, Args: a, Outs: in.Outs[:1]})
 	}
 }
 
