@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"runtime"
 	"unsafe"
 
 	"github.com/pt2go/pt2/internal/pool"
@@ -12,9 +13,10 @@ import (
 //
 // The assembly knows the order of the fields up to hi.
 type depthwise struct {
-	x        []float32
+	xAt      moving
 	offsets  []int
-	w, dst   []float32
+	w        []float32
+	dstAt    moving
 	bias     []float32
 	channels int
 	step     int // from column to column of dst
@@ -24,16 +26,26 @@ type depthwise struct {
 	permute  []int32 // for each channel of a group, the lanes of a vector it is spread from
 	group    int     // channels of a group
 	lo, hi   float32
+	x, dst   []float32
 	columns  int
 	table    []int     // where offsets begin
 	zeros    []float32 // what taps at offset outside read
 	outside  int
 }
 
+// moving is an address that a kernel moves as it goes, at last behind the end of its slice: so it must not be a pointer, which the garbage
+// collector would look at. It takes a slice's place.
+type moving struct {
+	at uintptr
+	_  [2]int
+}
+
+func movingFrom(x []float32) moving { return moving{at: uintptr(unsafe.Pointer(unsafe.SliceData(x)))} }
+
 // depthwiseColumns is how many columns a tile has at most.
 const depthwiseColumns = 4
 
-// run computes the tiles. The kernels move x and dst as they go, and leave tiles at 0.
+// run computes the tiles. The kernels leave their number at 0.
 func (d *depthwise) run(kernels []tileFunc, lanes int) {
 	if kernels == nil {
 		d.portable(0)
@@ -44,7 +56,9 @@ func (d *depthwise) run(kernels []tileFunc, lanes int) {
 		d.portable(rest)
 	}
 	if rest > 0 {
+		d.xAt, d.dstAt = movingFrom(d.x), movingFrom(d.dst)
 		kernels[d.columns-1]((*byte)(unsafe.Pointer(d)))
+		runtime.KeepAlive(d)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand"
+	"runtime"
 	"testing"
 
 	"github.com/pt2go/pt2/internal/pool"
@@ -103,4 +104,28 @@ func TestFewChannels(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Kernels move on behind the end of what they read and write; the garbage collector must not meet such addresses.
+func TestDepthwiseWhileCollecting(t *testing.T) {
+	stop := make(chan struct{})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				runtime.GC()
+			}
+		}
+	}()
+	c := conv2d(1, 128, 128, 32, 28, 28, 3, 3, 1, 1, 1)
+	w := packConv(&c, make([]float32, 128*4*9))
+	for range 300 {
+		ConvNHWC(nil, &c, w, make([]float32, 128*28*28), make([]float32, 128*28*28), nil)
+	}
+	close(stop)
+	<-done
 }
