@@ -124,6 +124,17 @@ func (it *Iter) Rows(lo, hi int64, f func(off []int64, n int64)) {
 	}
 }
 
+// shortRows turns the two innermost dimensions around if the first one has only a few bytes: then a row costs more than its elements.
+func (it *Iter) shortRows(size int64) {
+	if len(it.Sizes) < 2 || it.Sizes[0]*size > 16 || it.Sizes[1] < 4*it.Sizes[0] {
+		return
+	}
+	it.Sizes[0], it.Sizes[1] = it.Sizes[1], it.Sizes[0]
+	for _, st := range it.Strides {
+		st[0], st[1] = st[1], st[0]
+	}
+}
+
 // contig reports that operand k is walked without gaps.
 func (it *Iter) contig(k int) bool { return len(it.Sizes) == 1 && (it.Strides[k][0] == 1 || it.N == 1) }
 

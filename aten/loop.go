@@ -226,6 +226,7 @@ func copySame(p *pool.Pool, dst, src *tensor.Tensor) {
 		copyTransposed(p, it, t, d, s, int(size))
 		return
 	}
+	it.shortRows(size)
 	row := func(off []int64, n int64) {
 		copyRow(unsafe.Add(d, off[0]*size), it.Strides[0][0], unsafe.Add(s, off[1]*size), it.Strides[1][0], n, size)
 	}

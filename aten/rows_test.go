@@ -133,3 +133,28 @@ func TestExtremesInAnyLayout(t *testing.T) {
 		}
 	}
 }
+
+// Rows of a few bytes are copied crosswise.
+func TestNarrowPieces(t *testing.T) {
+	b := eager()
+	x, y := ramp(50, 3), ramp(50, 2)
+	for _, f := range []func(v *Value) *Value{func(v *Value) *Value { return v }, func(v *Value) *Value { return b.Call("to.dtype", v, tensor.Float64) },
+		func(v *Value) *Value { return b.Call("gt.Scalar", v, 0) }} {
+		got := b.Call("to.dtype", b.Call("cat", []*Value{f(x), f(y), f(x)}, 1), tensor.Float64)
+		d := tensor.Contiguous[float64](got.T)
+		for i := range 50 {
+			for j := range 8 {
+				src := f(x)
+				k := j
+				if j >= 3 && j < 5 {
+					src, k = f(y), j-3
+				} else if j >= 5 {
+					k = j - 5
+				}
+				if want := src.T.Float(int64(i)*src.T.Sizes()[1] + int64(k)); d[i*8+j] != want {
+					t.Fatalf("row %d, column %d: %v, want %v", i, j, d[i*8+j], want)
+				}
+			}
+		}
+	}
+}

@@ -110,6 +110,15 @@ func (g *graph) scoresOf(x *aten.Value) (s scores, ok bool) {
 			s.product, s.at = g.instrs[i], i
 			return s, true
 		}
+		if a := g.instrs[i].Args; g.instrs[i].Op.Name() == "aten.baddbmm.default" { // beta*mask + alpha*product
+			m := a.Tensor(0)
+			if s.scale != 1 || a.Scalar(3).Float64() != 1 || !g.isMask(m, out) || !s.addMask(m, out, sizes) {
+				return s, false
+			}
+			s.scale = a.Scalar(4).Float64()
+			s.product, s.at = &Instr{Op: g.instrs[i].Op, Args: &aten.Args{Op: a.Op, V: []any{a.V[1], a.V[2]}}}, i
+			return s, true
+		}
 		if in := g.instrs[i]; in.Op.Name() == "aten.reshape.default" && in.Args.Tensor(0).IsContiguous() {
 			x = in.Args.Tensor(0)
 			continue

@@ -617,6 +617,17 @@ func TestAttentionWrittenOut(t *testing.T) {
 			y := b.Call("matmul", b.Call("softmax.int", b.Call("view", s, []int{8, 3, 9, 9}), -1), part(2))
 			return values{b.Call("reshape", b.Call("transpose.int", y, 1, 2), []int{8, 9, 12})}
 		}, []string{"flash_attention", "scale=0.5"}, []string{"bmm", "softmax", "masked_fill", "pointwise"}, 1e-5},
+		{"scores added to a bias", [][]int64{{2, 9, 12}}, func(b *builder, in values) values {
+			part := func(order ...int) *aten.Value {
+				y := b.Call("view", b.Call("linear", in[0], b.weight(12, 12), b.weight(12)), []int{2, 9, 3, 4})
+				y = b.Call("permute", y, order)
+				return b.Call("reshape", y, []int64{6, y.Sizes[2].Int64(), y.Sizes[3].Int64()})
+			}
+			s := b.Call("baddbmm", b.weight(6, 1, 9), part(0, 2, 1, 3), part(0, 2, 3, 1), aten.Kw("beta", 1.0), aten.Kw("alpha", 0.5))
+			s = b.Call("add.Tensor", b.Call("view", s, []int{2, 3, 9, 9}), b.weight(1, 1, 9, 9))
+			y := b.Call("bmm", b.Call("view", b.Call("softmax.int", s, -1), []int{6, 9, 9}), part(0, 2, 1, 3))
+			return values{y}
+		}, []string{"flash_attention", "scale=0.5"}, []string{"bmm", "softmax"}, 1e-4},
 		{"mask that may be infinite", [][]int64{{2, 9, 12}, {2, 1, 1, 9}}, func(b *builder, in values) values {
 			return values{attention(b, in[0], in[1])}
 		}, []string{"aten.bmm", "softmax"}, nil, 1e-4},

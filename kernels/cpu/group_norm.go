@@ -14,13 +14,18 @@ func GroupNormNHWCF32(p *pool.Pool, dst, x, weight, bias []float32, n, c, hw, gr
 	if n*c*hw == 0 {
 		return
 	}
+	image := c * hw
+	row := c // several positions make a row if there are few channels
+	for row <= 256 && hw%2 == 0 {
+		row, hw = 2*row, hw/2
+	}
 	blocks := (hw + rowsOfSums - 1) / rowsOfSums
-	buf := scratch((blocks + 3) * c)
+	buf := scratch((blocks + 3) * row)
 	defer buf.free()
-	sums, rest := buf.data[:blocks*c], buf.data[blocks*c:]
-	center, scale, shift := rest[:c], rest[c:2*c], rest[2*c:3*c]
+	sums, rest := buf.data[:blocks*row], buf.data[blocks*row:]
+	center, scale, shift := rest[:row], rest[row:2*row], rest[2*row:3*row]
 	for i := range n {
-		g := groupNorm{p, x[i*c*hw : (i+1)*c*hw], sums, c, hw, c / groups}
+		g := groupNorm{p, x[i*image : (i+1)*image], sums, row, hw, c, c / groups}
 		m := g.overGroups(func(d, row, _ []float32) { AddF32(d, d, row) })
 		g.spread(center, m)
 		v := g.overGroups(func(d, row, tmp []float32) {
@@ -38,25 +43,28 @@ func GroupNormNHWCF32(p *pool.Pool, dst, x, weight, bias []float32, n, c, hw, gr
 			}
 		}
 		g.spread(scale, v)
-		weigh(scale, weight, nil)
 		clear(shift)
-		copy(shift, bias)
-		out := dst[i*c*hw:]
-		p.ParallelFor(hw, rowGrain(2*c), func(lo, hi int) {
+		for at := 0; at < row; at += c {
+			weigh(scale[at:at+c], weight, nil)
+			copy(shift[at:at+c], bias)
+		}
+		out := dst[i*image:]
+		p.ParallelFor(hw, rowGrain(2*row), func(lo, hi int) {
 			for r := lo; r < hi; r++ {
-				d := out[r*c : (r+1)*c]
-				SubF32(d, g.x[r*c:(r+1)*c], center)
+				d := out[r*row : (r+1)*row]
+				SubF32(d, g.x[r*row:(r+1)*row], center)
 				MulAddF32(d, d, scale, shift)
 			}
 		})
 	}
 }
 
-// groupNorm is one image.
+// groupNorm is one image of hw rows of c elements: those of some positions' channels.
 type groupNorm struct {
-	p          *pool.Pool
-	x, sums    []float32
-	c, hw, per int
+	p               *pool.Pool
+	x, sums         []float32
+	c, hw           int
+	channels, group int // channels in all, and of a group
 }
 
 // overGroups gives the mean over each group of what add puts into the channels of its first argument for each row.
@@ -73,12 +81,12 @@ func (g *groupNorm) overGroups(add func(d, row, tmp []float32)) []float64 {
 			}
 		}
 	})
-	m := make([]float64, g.c/g.per)
+	m := make([]float64, g.channels/g.group)
 	for i, s := range g.sums {
-		m[i%g.c/g.per] += float64(s)
+		m[i%g.channels/g.group] += float64(s)
 	}
 	for i := range m {
-		m[i] /= float64(g.per * g.hw)
+		m[i] /= float64(g.c * g.hw / len(m))
 	}
 	return m
 }
@@ -86,6 +94,6 @@ func (g *groupNorm) overGroups(add func(d, row, tmp []float32)) []float64 {
 // spread gives each channel its group's number.
 func (g *groupNorm) spread(d []float32, v []float64) {
 	for ch := range d {
-		d[ch] = float32(v[ch/g.per])
+		d[ch] = float32(v[ch%g.channels/g.group])
 	}
 }

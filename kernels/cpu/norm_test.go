@@ -142,6 +142,29 @@ func TestSoftmaxOfInfinities(t *testing.T) {
 	})
 }
 
+// With channels last, several positions make a row where there are few channels.
+func TestGroupNormOfFewChannels(t *testing.T) {
+	for _, s := range [][3]int{{8, 48, 8}, {6, 37, 3}, {2, 1024, 1}, {512, 6, 32}, {1, 640, 1}, {3, 130, 3}} {
+		c, hw, groups := s[0], s[1], s[2]
+		rng := rand.New(rand.NewSource(5))
+		x, w, b := randoms(rng, 2*c*hw), randoms(rng, c), randoms(rng, c)
+		want, last, got := make([]float32, len(x)), make([]float32, len(x)), make([]float32, len(x))
+		GroupNormF32(nil, want, x, w, b, 2, c, hw, groups, 1e-5, nil, nil)
+		place := func(i int) int { return (i/(c*hw)*hw+i%hw)*c + i/hw%c }
+		for i := range x {
+			last[place(i)] = x[i]
+		}
+		variants(t, func(t *testing.T) {
+			GroupNormNHWCF32(nil, got, last, w, b, 2, c, hw, groups, 1e-5, nil, nil)
+			for i := range want {
+				if g := got[place(i)]; math.Abs(float64(g-want[i])) > 1e-5*(1+math.Abs(float64(want[i]))) {
+					t.Fatalf("%v: element %d is %v, want %v", s, i, g, want[i])
+				}
+			}
+		})
+	}
+}
+
 func TestSoftmaxOfColumns(t *testing.T) {
 	const n, step = 5, 90
 	rng := rand.New(rand.NewSource(3))
