@@ -143,7 +143,7 @@ func (r *Recorder) Run(op *aten.Op, a *aten.Args, outs []*aten.Value) {
 		bytes += h.cur.Bytes
 	}
 	// Dequantized weights are for [graph.foldLate]. Control flow may depend on few numbers, so those are computed at once.
-	late := op.Tags&aten.Dequantize != 0 && !r.Exact && bytes >= 256
+	late := op.Tags&aten.Dequantize != 0 && bytes >= 256
 	ofSizes := op.Tags&aten.SizesOnly != 0 && bytes <= maxOfSizes
 	if fresh && !r.NoFold && !late && r.folded+bytes < maxFolded && (ofSizes || constant(a)) && !slices.Contains(r.kept, r.runs) {
 		if ofSizes {
