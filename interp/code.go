@@ -25,7 +25,9 @@ type step struct {
 	kw   []kwRef  // keyword arguments of the others
 	fn   scalarFunc
 	hop  hopFunc
-	free []int // values that nobody uses after this step
+	// batch is set for vmap's own calls.
+	batch batchFunc
+	free  []int // values that nobody uses after this step
 }
 
 type kwRef struct {
@@ -141,7 +143,7 @@ func (c *compiler) bind(n *export.Node) (step, error) {
 		return s, nil
 	}
 	if hop, ok := hops[n.Target]; ok {
-		s.hop = hop
+		s.hop, s.batch = hop, batchFuncs[n.Target]
 		return s, c.plain(&s, n)
 	}
 	if fn, ok := scalarFuncs[n.Target]; ok {

@@ -44,6 +44,11 @@ func init() { // the table refers to functions that look into it
 		"_operator.getitem":                                 runGetItem,
 		passes.TreeFlattenSpec:                              runTreeFlattenSpec,
 		passes.TreeUnflatten:                                runTreeUnflatten,
+
+		"torch._functorch.predispatch._add_batch_dim":          runAddBatchDim,
+		"torch._functorch.predispatch._remove_batch_dim":       runRemoveBatchDim,
+		"torch._functorch.predispatch._vmap_increment_nesting": runNesting,
+		"torch._functorch.predispatch._vmap_decrement_nesting": runNesting,
 	}
 }
 

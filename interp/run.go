@@ -35,6 +35,8 @@ type runner struct {
 	onValue func(v *export.Value, x any) error
 	// autocast is the dtype of an enclosing wrap_with_autocast, Invalid outside.
 	autocast tensor.DType
+	// batching is set once a vmap has hidden a dimension of a tensor.
+	batching bool
 	depth    int
 	meter    *meter     // nil without a memory limit
 	within   *hierarchy // the module that is executed; nil outside of unflattened modules
@@ -95,12 +97,23 @@ func (r *runner) run(k *code, inputs []any) ([]any, error) {
 		if err != nil {
 			return nil, err
 		}
+		if _, ok := v.(*batched); ok && r.depth == 1 {
+			return nil, errors.New("interp: an output hides a dimension that a vmap mapped over")
+		}
 		out = append(out, v)
 	}
 	return out, nil
 }
 
 func (r *runner) step(s *step, f frame) error {
+	if r.batching {
+		return r.vmapStep(s, f)
+	}
+	return r.plainStep(s, f)
+}
+
+// plainStep runs a step whose tensors hide no dimension.
+func (r *runner) plainStep(s *step, f frame) error {
 	switch {
 	case s.op != nil:
 		return r.opStep(s, f)
