@@ -17,7 +17,7 @@ func TestGuardMessages(t *testing.T) {
 	known := failing(t)
 	n := 0
 	tmp := t.TempDir()
-	for _, name := range []string{"suite-public", "old-public", "reports-public", "edge-public"} {
+	for _, name := range []string{"suite-public", "old-public", "reports-public", "edge-public", "suite-more"} {
 		dir, err := Unpack(filepath.Join("..", "testdata", name+".tar.zst"), tmp)
 		if err != nil {
 			t.Fatal(err)
