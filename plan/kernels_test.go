@@ -94,6 +94,18 @@ func TestQuantized(t *testing.T) {
 				return aten.One(b.Call("linear", x, b.perChannel(0, 7, 33), b.eighths(7)))
 			},
 			want: []string{"int8 1x1 40->33 limits round", "int8 1x1 33->7"}, absent: []string{"plan.linear("}},
+		{name: "linear layers by the range of the numbers", inputs: [][]int64{{17, 40}},
+			run: func(b *builder, in []*aten.Value) []*aten.Value {
+				const per = "quantized_decomposed.quantize_per_tensor.tensor"
+				q := b.CallN("quantized_decomposed.choose_qparams.tensor", in[0], 0, 255, 1e-5, tensor.Uint8)
+				x := b.Call(per, in[0], q[0], q[1], 0, 255, tensor.Uint8)
+				x = b.Call("quantized_decomposed.dequantize_per_tensor.tensor", x, q[0], q[1], 0, 255, tensor.Uint8)
+				s := b.CallN("quantized_decomposed.choose_qparams.tensor", in[0], -100, 127, 1e-5, tensor.Int8)
+				y := b.Call(per, in[0], s[0], s[1], -100, 127, tensor.Int8)
+				y = b.Call("quantized_decomposed.dequantize_per_tensor.tensor", y, s[0], s[1], -100, 127, tensor.Int8)
+				return []*aten.Value{b.Call("linear", x, b.perChannel(0, 80, 40), b.eighths(80)), b.Call("linear", y, b.perChannel(0, 33, 40))}
+			},
+			want: []string{"int8 1x1 40->80", "int8 1x1 40->33"}, absent: []string{"plan.linear(", "dequantize"}},
 		{name: "what has no integer kernel", inputs: [][]int64{{1, 6, 5, 5}},
 			run: func(b *builder, in []*aten.Value) []*aten.Value {
 				x := b.dequantize(b.quantize(in[0], 1.0/32, 128, tensor.Uint8), 1.0/32, 128)

@@ -11,11 +11,15 @@ import (
 
 // quantConvOp is a convolution or matrix product of 8-bit integers with channels last, and what follows up to the next quantization.
 var quantConvOp = internal(&aten.Op{
-	Schema: "plan::quantized_conv(Tensor x, Tensor? residual, QuantConv conv) -> Tensor",
+	Schema: "plan::quantized_conv(Tensor x, Tensor? residual, QuantConv conv, Tensor? scale=None, Tensor? zero=None) -> Tensor",
 	Shape:  func(a *aten.Args) []aten.Meta { return nil },
 	CPU: func(k *aten.Kernel) {
 		c := k.V[2].(*quantConv)
-		ep := c.epilogue
+		ep, from := c.epilogue, c.from
+		if scale := k.OptT(3); scale != nil {
+			ep.Times = float32(scale.Float(0))
+			from.Scale, from.Zero = ep.Times, int32(k.T(4).Float(0))
+		}
 		if r := k.OptT(1); r != nil {
 			ep.Residual = tensor.Data[uint8](r)
 		}
@@ -24,7 +28,7 @@ var quantConvOp = internal(&aten.Op{
 		} else {
 			ep.Out = tensor.Data[uint8](k.Out[0])
 		}
-		c.packed.Forward(k.Pool, &c.Conv, tensor.Data[uint8](k.T(0)), c.from, &ep)
+		c.packed.Forward(k.Pool, &c.Conv, tensor.Data[uint8](k.T(0)), from, &ep)
 	},
 })
 
@@ -79,6 +83,8 @@ type quantized struct {
 	q  *aten.Value
 	of cpu.Quant
 	at int // the instruction
+
+	scale, zero *aten.Value // chosen at run time, if not nil
 }
 
 // dequantized finds the integers behind v; nil if there are none.
@@ -96,7 +102,34 @@ func (g *graph) dequantized(v *aten.Value) *quantized {
 	if zero < -128 || zero > 255 {
 		return nil
 	}
-	return &quantized{q, cpu.Quant{Scale: float32(a.Float(1)), Zero: int32(zero), Signed: q.DType == tensor.Int8}, i}
+	return &quantized{q: q, of: cpu.Quant{Scale: float32(a.Float(1)), Zero: int32(zero), Signed: q.DType == tensor.Int8}, at: i}
+}
+
+// dequantizedByRange finds the integers behind v whose scale and zero point were chosen by the range of the numbers at run time.
+func (g *graph) dequantizedByRange(v *aten.Value) *quantized {
+	i, out := g.producer(v)
+	if i < 0 || g.instrs[i].Op.Name() != "quantized_decomposed.dequantize_per_tensor.tensor" || v.DType != tensor.Float32 || !aligned(v, out) {
+		return nil
+	}
+	a := g.instrs[i].Args
+	q, scale, zero := a.Tensor(0), a.Tensor(1), a.Tensor(2)
+	if q.DType != tensor.Int8 && q.DType != tensor.Uint8 || q.T != nil || scale.T != nil || zero.T != nil {
+		return nil
+	}
+	// Such zero points are no larger than the integers.
+	from, _ := g.producer(zero)
+	if other, _ := g.producer(scale); from < 0 || from != other || g.instrs[from].Op.Name() != "quantized_decomposed.choose_qparams.tensor" {
+		return nil
+	}
+	c := g.instrs[from].Args
+	lo, hi := int64(0), int64(255)
+	if q.DType == tensor.Int8 {
+		lo, hi = -128, 127
+	}
+	if c.I64(1) < lo || c.I64(2) > hi || scale.Numel().Int64() != 1 || zero.Numel().Int64() != 1 || !g.stable(scale, from, i) || !g.stable(zero, from, i) {
+		return nil
+	}
+	return &quantized{q: q, of: cpu.Quant{Scale: 1, Signed: q.DType == tensor.Int8}, at: i, scale: scale, zero: zero}
 }
 
 // quantWeight finds the constant signed integers behind a weight [Out, ...], and the scale of each output channel.
@@ -166,7 +199,11 @@ func (g *graph) quantForm(i int) (c *quantConv, x *quantized) {
 	if v.T != nil || !covers(out) || out.DType != tensor.Float32 || out.Numel().Int64() == 0 || bias != nil && bias.T == nil {
 		return nil, nil
 	}
-	if x = g.dequantized(v); x == nil {
+	linear := in.Op.Name() == "aten.linear.default"
+	if x = g.dequantized(v); x == nil && linear {
+		x = g.dequantizedByRange(v)
+	}
+	if x == nil {
 		return nil, nil
 	}
 	w, scale := g.quantWeight(in.Args.Tensor(1))
@@ -174,7 +211,7 @@ func (g *graph) quantForm(i int) (c *quantConv, x *quantized) {
 		return nil, nil
 	}
 	c = &quantConv{from: x.of}
-	if in.Op.Name() == "aten.linear.default" {
+	if linear {
 		if w.Dim() != 2 || !x.q.IsContiguous() || !out.IsContiguous() {
 			return nil, nil
 		}
@@ -215,7 +252,7 @@ func (g *graph) lowerQuantConv(i int, copies map[*Buffer]*aten.Value) {
 		at = chain[n-1]
 		out = g.instrs[at].Outs[0]
 	}
-	if !g.stable(x.q, x.at, at) {
+	if !g.stable(x.q, x.at, at) || x.scale != nil && !(g.stable(x.scale, x.at, at) && g.stable(x.zero, x.at, at)) {
 		return
 	}
 	q := x.q
@@ -231,13 +268,13 @@ func (g *graph) lowerQuantConv(i int, copies map[*Buffer]*aten.Value) {
 	if at != i {
 		g.remove(i)
 	}
-	g.set(at, &Instr{Op: quantConvOp, Args: &aten.Args{Op: quantConvOp, V: []any{q, residual, c}}, Outs: []*aten.Value{out}})
+	g.set(at, &Instr{Op: quantConvOp, Args: &aten.Args{Op: quantConvOp, V: []any{q, residual, c, x.scale, x.zero}}, Outs: []*aten.Value{out}})
 }
 
 // quantChain follows the result y of a convolution through a residual, limits and an activation to a quantization, and writes what it finds into
 // the epilogue. It gives the instructions, none if there is no quantization at the end.
 func (g *graph) quantChain(c *quantConv, y *aten.Value) (chain []int, residual *aten.Value) {
-	e := c.epilogue
+	e, limits := c.epilogue, false
 	for {
 		j := g.onlyUse(y)
 		if j < 0 || len(g.instrs[j].Outs) != 1 {
@@ -256,16 +293,16 @@ func (g *graph) quantChain(c *quantConv, y *aten.Value) (chain []int, residual *
 			}
 			e.Lo = max(e.Lo, 0)
 			e.Hi = max(e.Hi, 0)
-			c.limits = true
+			limits = true
 		case "aten.hardtanh.default", "aten.clamp.default":
 			lo, hasLo := a.OptScalar(1)
 			hi, hasHi := a.OptScalar(2)
-			if c.limits || e.Act.Kind != cpu.ActNone || !hasLo || !hasHi || !(lo.Float64() <= hi.Float64()) {
+			if limits || e.Act.Kind != cpu.ActNone || !hasLo || !hasHi || !(lo.Float64() <= hi.Float64()) {
 				return nil, nil
 			}
-			e.Lo, e.Hi, c.limits = float32(lo.Float64()), float32(hi.Float64()), true
+			e.Lo, e.Hi, limits = float32(lo.Float64()), float32(hi.Float64()), true
 		case "aten.add.Tensor":
-			if c.limits || e.Act.Kind != cpu.ActNone || residual != nil || a.Scalar(2).Float64() != 1 {
+			if limits || e.Act.Kind != cpu.ActNone || residual != nil || a.Scalar(2).Float64() != 1 {
 				return nil, nil
 			}
 			other := a.Tensor(1)
@@ -285,7 +322,7 @@ func (g *graph) quantChain(c *quantConv, y *aten.Value) (chain []int, residual *
 				return nil, nil
 			}
 			e.To = cpu.QuantTo{Inv: float32(1 / a.Float(1)), Zero: int32(a.I64(2)), Min: int32(a.I64(3)), Max: int32(a.I64(4))}
-			c.epilogue = e
+			c.epilogue, c.limits = e, limits
 			return chain, residual
 		default:
 			b := user.Op.Body(a)

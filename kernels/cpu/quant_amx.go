@@ -118,7 +118,7 @@ func (w *PackedQuantConv) forwardTiles(p *pool.Pool, c *Conv, x []uint8, from Qu
 	ints := unsafe.Slice((*int32)(unsafe.Pointer(&vectors[0])), 2*w.wide)
 	r.start, r.offsets = ints[:w.wide], ints[w.wide:]
 	r.scale, r.bias = vectors[2*w.wide:3*w.wide], vectors[3*w.wide:]
-	copy(r.scale, ep.Scale[:c.Out])
+	ep.scales(r.scale, c.Out)
 	copy(r.bias, ep.Bias)
 	r.fused = r.canFuse()
 	start := r.start

@@ -101,6 +101,7 @@ func packQuantDepthwise(c *Conv, w []int8) *PackedQuantConv {
 // [Lo, Hi], then Act, then rounded to 8 bits by To, or left as float32 in Float.
 type QuantEpilogue struct {
 	Scale, Bias []float32 // [Out]: the input's scale times the weight's; Bias nil for none
+	Times       float32   // multiplies Scale if not 0: the input's scale, where that is known late
 	Residual    []uint8   // of the output's layout; nil for none
 	Of          Quant     // the residual's numbers
 	Lo, Hi      float32   // -Inf and Inf for no limits
@@ -137,7 +138,7 @@ func (w *PackedQuantConv) Forward(p *pool.Pool, c *Conv, x []uint8, from Quant, 
 	for i, s := range w.sums {
 		r.offsets[i] = -zero * s
 	}
-	copy(r.scale, ep.Scale[:c.Out])
+	ep.scales(r.scale, c.Out)
 	copy(r.bias, ep.Bias)
 	r.taps = make([]int, 0, w.taps)
 	for kh := range c.Kernel[1] {
@@ -159,6 +160,16 @@ func (w *PackedQuantConv) Forward(p *pool.Pool, c *Conv, x []uint8, from Quant, 
 			r.block(t%panels, t/panels*block, min(rows, (t/panels+1)*block), line.data)
 		}
 	})
+}
+
+// scales fills dst with the factors of n channels.
+func (ep *QuantEpilogue) scales(dst []float32, n int) {
+	copy(dst, ep.Scale[:n])
+	if ep.Times != 0 {
+		for i := range n {
+			dst[i] *= ep.Times
+		}
+	}
 }
 
 // requantizeParams are what the functions over rows of sums take.
@@ -297,7 +308,7 @@ func (r *quantRun) tileGeneric(panel, at int, acc []int32) {
 // finishRows turns the sums of n positions from i on into results for cols channels from ch on. line is room for a row.
 func (r *quantRun) finishRows(acc []int32, n, i, ch, cols int, line []float32) {
 	ep, nr, out := r.ep, r.k.nr, r.c.Out
-	if !hasAVX2 || ep.Float != nil || ep.Act.Kind != ActNone || cols < nr {
+	if !hasAVX2 || ep.Float != nil && cols&15 != 0 || ep.Act.Kind != ActNone || ep.Float == nil && cols < nr {
 		for j := range n {
 			r.finish(acc[j*nr:(j+1)*nr], i+j, ch, cols, line)
 		}
@@ -307,6 +318,14 @@ func (r *quantRun) finishRows(acc []int32, n, i, ch, cols int, line []float32) {
 	residual := (*uint8)(nil)
 	if ep.Residual != nil {
 		residual = &ep.Residual[at]
+	}
+	if ep.Float != nil {
+		kernel := sumsToF32AVX2
+		if hasAVX512 {
+			kernel = sumsToF32AVX512
+		}
+		kernel(n, cols, nr, out, &acc[0], &r.offsets[ch], &r.scale[ch], &r.bias[ch], residual, &r.params[0], &ep.Float[at])
+		return
 	}
 	if hasAVX512 {
 		requantizeAVX512(n, nr, nr, out, &acc[0], &r.offsets[ch], &r.scale[ch], &r.bias[ch], residual, &r.params[0], &ep.Out[at])
@@ -318,12 +337,16 @@ func (r *quantRun) finishRows(acc []int32, n, i, ch, cols int, line []float32) {
 // finish is finishRows for one position, by way of float32.
 func (r *quantRun) finish(acc []int32, i, ch, cols int, line []float32) {
 	ep, at := r.ep, i*r.c.Out+ch
-	r.numbers(line, acc, at, ch, cols)
-	ep.Act.Apply(line[:cols], line[:cols])
 	if ep.Float != nil {
-		copy(ep.Float[at:], line[:cols])
-	} else {
-		QuantizeF32(ep.Out[at:at+cols], line[:cols], ep.To)
+		line = ep.Float[at:]
+	}
+	line = line[:cols]
+	r.numbers(line, acc, at, ch, cols)
+	if ep.Act.Kind != ActNone {
+		ep.Act.Apply(line, line)
+	}
+	if ep.Float == nil {
+		QuantizeF32(ep.Out[at:at+cols], line, ep.To)
 	}
 }
 

@@ -261,6 +261,22 @@ func checkMaxPool(t *testing.T, rng *rand.Rand, c *Conv) {
 	}
 }
 
+func BenchmarkQuantLinear(b *testing.B) {
+	for _, d := range [][3]int{{1, 768, 768}, {1, 2048, 1000}, {5, 70, 130}, {32, 768, 3072}, {128, 768, 768}} {
+		m, k, n := d[0], d[1], d[2]
+		one, rows := [3]int{1, 1, 1}, [3]int{1, 1, m}
+		c := &Conv{N: 1, In: k, Out: n, Groups: 1, Size: rows, OutSize: rows, Kernel: one, Stride: one, Dilation: one}
+		p, x := PackQuantConv(c, make([]int8, k*n)), make([]uint8, m*k)
+		ep := &QuantEpilogue{Scale: make([]float32, n), Hi: 1e30, Float: make([]float32, m*n)}
+		b.Run(fmt.Sprint(m, k, n), func(b *testing.B) {
+			for b.Loop() {
+				p.Forward(nil, c, x, Quant{1, 3, false}, ep)
+			}
+			b.ReportMetric(2*float64(m*k*n)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GOP/s")
+		})
+	}
+}
+
 func BenchmarkQuantConv(b *testing.B) {
 	rng := rand.New(rand.NewSource(1))
 	for _, c := range []Conv{
