@@ -30,8 +30,8 @@ func (r *Recorder) layout(op *aten.Op, a *aten.Args, outs []*aten.Value) {
 			}
 		})
 	}
-	if strings.HasPrefix(op.Name(), "aten.upsample_") {
-		// The kernels follow their input, also where strides of size 1 hide its layout from PyTorch.
+	if strings.HasPrefix(op.Name(), "aten.upsample_") || op.Name() == "aten.native_group_norm.default" {
+		// The kernels follow their input, also where PyTorch sees no channels last: in one dimension, or behind strides of size 1.
 		if x, o := a.Tensor(0), outs[0]; x.Dim() == o.Dim() && !x.IsContiguous() && lastIsC(x) && !lastIsC(o) {
 			r.relaxed = true
 			o.Strides = channelsLast(o.Sizes)

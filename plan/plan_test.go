@@ -370,6 +370,13 @@ func TestLayouts(t *testing.T) {
 			p, q, r := b.CallN("max.dim", x, 2), b.CallN("min.dim", in[0], 1, true), b.CallN("max.dim", in[0], 2)
 			return values{p[0], q[0], r[0], r[1]}
 		}, []string{"aten.amax", "aten.amin", "aten.max.dim"}, []string{"aten.min.dim"}, 1e-5},
+		{"group norm in one and three dimensions", [][]int64{{2, 3, 30}, {1, 2, 4, 5, 6}}, func(b *builder, in values) values {
+			x := b.conv(in[0], b.weight(8, 3, 5), nil, 2, 0, 1)
+			x = b.Call("gelu", b.Call("group_norm", x, 8, b.weight(8), b.weight(8), 1e-5))
+			y := b.conv(in[1], b.weight(6, 2, 3, 3, 3), nil, 1, 1, 1)
+			y = b.Call("relu", b.CallN("native_group_norm", y, nil, nil, 1, 6, 120, 2, 1e-5)[0])
+			return values{b.conv(x, b.weight(4, 8, 3), b.weight(4), 1, 1, 1), b.conv(y, b.weight(4, 6, 1, 1, 1), nil, 1, 0, 1)}
+		}, []string{"native_group_norm"}, nil, 1e-4},
 		{"upsampling of rows that are pixels", [][]int64{{1, 12, 5}}, func(b *builder, in values) values {
 			x := b.Call("reshape", b.Call("permute", b.Call("linear", in[0], b.weight(6, 5), b.weight(6)), []int{0, 2, 1}), []int{1, 6, 3, 4})
 			y := b.Call("upsample_bilinear2d.vec", x, []int{7, 8}, false, nil)
