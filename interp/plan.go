@@ -192,6 +192,9 @@ func (m *Module) Plan(inputs ...any) (*plan.Plan, error) {
 
 // record runs the program through r. outputs receives the tensors that the caller gets, user the other outputs.
 func (m *Module) record(r *plan.Recorder, st *state, in []any, outputs *[]*aten.Value, user *[]any) error {
+	if m.sharesWritten(st) {
+		return &plan.Unplannable{Why: "buffers share memory that the program writes"}
+	}
 	run := &runner{ctx: context.Background(), build: aten.NewBuild(r, m.reg)}
 	args := make([]any, len(m.code.graph.Inputs))
 	for i, v := range st.values {
@@ -230,4 +233,20 @@ func readsStrides(k *code) bool {
 	found := false
 	k.each(func(s *step) { found = found || (s.op != nil && plan.ReadsStrides(s.op)) })
 	return found
+}
+
+// sharesWritten reports state that the program may write and that other state looks at: a recording takes each for memory of
+// its own.
+func (m *Module) sharesWritten(st *state) bool {
+	for i, v := range st.values {
+		if v == nil || !m.mutable[i] {
+			continue
+		}
+		for j, w := range st.values {
+			if j != i && w != nil && w.T.Storage() == v.T.Storage() {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -138,7 +138,7 @@ func rowsOfMean(in *Instr) *rows {
 		return nil
 	}
 	x, out := in.Args.Tensor(0), in.Outs[0]
-	if !x.IsDense() || !out.IsContiguous() {
+	if !x.IsDense() || !out.IsContiguous() || x.Numel().Int64() == 0 {
 		return nil
 	}
 	reduced := aten.WrapDims(in.Args.I64s(1), x.Dim())
