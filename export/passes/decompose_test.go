@@ -215,3 +215,38 @@ func TestCustomFormula(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// Of all pairs of twins in the corpus so many have PyTorch's operators, in PyTorch's order. The number may only grow.
+func TestTwins(t *testing.T) {
+	if testing.Short() {
+		t.Skip("goes through the whole corpus")
+	}
+	sequence, source := map[string]string{}, map[string]*export.Program{}
+	golden.EachModel(t, "opinfo-public", func(id string, model []byte) bool {
+		c, err := loader.OpenBytes(model, loader.Options{})
+		if err != nil {
+			return true
+		}
+		if base, ok := strings.CutSuffix(id, "-t"); ok {
+			source[base] = c.Programs["model"]
+		} else if base, ok := strings.CutSuffix(id, "-c"); ok {
+			sequence[base] = targets(c.Programs["model"])
+		}
+		return true
+	})
+	equal, pairs := 0, 0
+	for id, want := range sequence {
+		p := source[id]
+		if p == nil {
+			continue
+		}
+		pairs++
+		if q, err := passes.RunDecompositions(p, nil, nil); err == nil && targets(q) == want {
+			equal++
+		}
+	}
+	t.Logf("%d of %d", equal, pairs)
+	if equal*100 < pairs*84 {
+		t.Errorf("only %d of %d have PyTorch's operators", equal, pairs)
+	}
+}

@@ -87,10 +87,18 @@ func linear(b *aten.Build, a *aten.Args) []*aten.Value {
 	if x.Dim() < 2 || w.Dim() != 2 {
 		panic(&unrecordable{"linear of a vector"})
 	}
-	wt := b.Call("permute", w, []int64{1, 0}) // [K, N]
 	flat, n := x, x.Dim()
-	if n > 2 {
-		flat = viewOrCopy(b, x, sizes(symbolic.Prod(x.Sizes[:n-1]...), x.Sizes[n-1]))
+	flatten := func() {
+		if n > 2 {
+			flat = viewOrCopy(b, x, sizes(symbolic.Prod(x.Sizes[:n-1]...), x.Sizes[n-1]))
+		}
+	}
+	if bias != nil { // without one it is a matmul with the transposed weight
+		flatten()
+	}
+	wt := b.Call("permute", w, []int64{1, 0}) // [K, N]
+	if bias == nil {
+		flatten()
 	}
 	var y *aten.Value
 	if bias != nil {
@@ -119,18 +127,31 @@ func matmul(b *aten.Build, a *aten.Args) []*aten.Value {
 		return one(b.Call("mv", x, y))
 	case nx == 1 && ny == 1:
 		return one(b.Call("dot", x, y))
-	case nx < 2 || ny < 2:
-		panic(&unrecordable{"matmul with a vector"})
+	case nx == 1:
+		return vectors(b, b.Call("permute", y, exchange(ny, ny-2, ny-1)), x)
+	case ny == 1:
+		return vectors(b, x, y)
 	}
 	batch := aten.BroadcastSizes(ofSizes(x.Sizes[:nx-2]), ofSizes(y.Sizes[:ny-2]))
 	whole := symbolic.Prod(batch...)
 	part := func(t *aten.Value) *aten.Value {
 		m := t.Sizes[t.Dim()-2:]
 		t = b.Call("expand", t, append(append([]symbolic.Int(nil), batch...), m...))
-		return viewOrCopy(b, t, sizes(whole, m[0], m[1]))
+		if flat := sizes(whole, m[0], m[1]); sameSizes(t.Sizes, flat) {
+			return b.Call("view", t, flat)
+		} else {
+			return viewOrCopy(b, t, flat)
+		}
 	}
 	p := b.Call("bmm", part(x), part(y))
 	return one(b.Call("view", p, append(append([]symbolic.Int(nil), batch...), x.Sizes[nx-2], y.Sizes[ny-1])))
+}
+
+// vectors multiplies matrices [..., N, K] with a vector [K].
+func vectors(b *aten.Build, x, v *aten.Value) []*aten.Value {
+	n := x.Dim()
+	flat := viewOrCopy(b, x, sizes(symbolic.Prod(x.Sizes[:n-1]...), x.Sizes[n-1]))
+	return one(b.Call("view", b.Call("mv", flat, v), x.Sizes[:n-1]))
 }
 
 // convolution of n spatial dimensions. Input without a batch gets one.

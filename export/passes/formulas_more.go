@@ -33,38 +33,15 @@ var simpleFormulas = map[string]Decomp{
 		return out
 	},
 	"aten.addcdiv.default": func(b *aten.Build, a *aten.Args) []*aten.Value {
-		q := b.Call("div.Tensor", a.V[1], a.V[2])
-		return one(b.Call("add.Tensor", a.V[0], scaled(b, q, a.Scalar(3))))
+		q := b.Call("div.Tensor", scaled(b, a.Tensor(1), a.Scalar(3)), a.V[2])
+		return one(b.Call("add.Tensor", a.V[0], q))
 	},
-	"aten.deg2rad.default": func(b *aten.Build, a *aten.Args) []*aten.Value {
-		return one(b.Call("mul.Tensor", a.V[0], math.Pi/180))
-	},
-	"aten.rad2deg.default": func(b *aten.Build, a *aten.Args) []*aten.Value {
-		return one(b.Call("mul.Tensor", a.V[0], 180/math.Pi))
-	},
+	"aten.deg2rad.default": degrees(math.Pi / 180),
+	"aten.rad2deg.default": degrees(180 / math.Pi),
 	"aten.threshold.default": func(b *aten.Build, a *aten.Args) []*aten.Value {
 		x := a.Tensor(0)
-		v := b.Call("scalar_tensor", a.Scalar(2), aten.Kw("dtype", x.DType))
-		return one(b.Call("where.self", b.Call("le.Scalar", x, a.V[1]), v, x))
-	},
-	"aten.hardshrink.default": func(b *aten.Build, a *aten.Args) []*aten.Value {
-		x, l := a.Tensor(0), a.Scalar(1).Float64()
-		inside := b.Call("bitwise_and.Tensor", b.Call("ge.Scalar", x, -l), b.Call("le.Scalar", x, l))
-		return one(b.Call("where.self", inside, b.Call("scalar_tensor", number(0, x.DType), aten.Kw("dtype", x.DType)), x))
-	},
-	"aten.huber_loss.default": func(b *aten.Build, a *aten.Args) []*aten.Value {
-		d, delta := b.Call("abs", b.Call("sub.Tensor", a.V[0], a.V[1])), a.Float(3)
-		square := b.Call("mul.Tensor", b.Call("mul.Tensor", d, d), 0.5)
-		linear := b.Call("mul.Tensor", b.Call("sub.Tensor", d, 0.5*delta), delta)
-		return one(reduced(b, b.Call("where.self", b.Call("le.Scalar", d, delta), square, linear), a.I64(2)))
-	},
-	"aten.smooth_l1_loss.default": func(b *aten.Build, a *aten.Args) []*aten.Value {
-		d, beta := b.Call("abs", b.Call("sub.Tensor", a.V[0], a.V[1])), a.Float(3)
-		if beta == 0 {
-			return one(reduced(b, d, a.I64(2)))
-		}
-		square := b.Call("div.Tensor", b.Call("mul.Tensor", b.Call("pow.Tensor_Scalar", d, 2), 0.5), beta)
-		return one(reduced(b, b.Call("where.self", b.Call("lt.Scalar", d, beta), square, b.Call("sub.Tensor", d, 0.5*beta)), a.I64(2)))
+		low := b.Call("le.Scalar", x, a.V[1])
+		return one(b.Call("where.self", low, b.Call("scalar_tensor", a.Scalar(2), aten.Kw("dtype", x.DType)), x))
 	},
 	"aten.soft_margin_loss.default": func(b *aten.Build, a *aten.Args) []*aten.Value {
 		z := b.Call("log1p", b.Call("exp", b.Call("mul.Tensor", b.Call("neg", a.Tensor(0)), a.V[1])))
@@ -74,7 +51,7 @@ var simpleFormulas = map[string]Decomp{
 		return one(b.Call("clone", pixels(b, a.Tensor(0), a.I64(1), true), aten.Kw("memory_format", aten.ContiguousFormat)))
 	},
 	"aten.pixel_unshuffle.default": func(b *aten.Build, a *aten.Args) []*aten.Value {
-		return one(pixels(b, a.Tensor(0), a.I64(1), false))
+		return one(b.Call("clone", pixels(b, a.Tensor(0), a.I64(1), false), aten.Kw("memory_format", aten.ContiguousFormat)))
 	},
 	"aten.channel_shuffle.default": func(b *aten.Build, a *aten.Args) []*aten.Value {
 		x, g := a.Tensor(0), a.Int(1)
@@ -95,7 +72,14 @@ var simpleFormulas = map[string]Decomp{
 		if x.DType.IsIntegral() {
 			return one(b.Call("full_like", x, false, aten.Kw("dtype", tensor.Bool)))
 		}
-		return one(b.Call("eq.Scalar", x, math.Inf(-1)))
+		return one(b.Call("eq.Scalar", opmath(b, x), math.Inf(-1)))
+	},
+	"aten.isposinf.default": func(b *aten.Build, a *aten.Args) []*aten.Value {
+		x := a.Tensor(0)
+		if x.DType.IsIntegral() {
+			return one(b.Call("full_like", x, false, aten.Kw("dtype", tensor.Bool)))
+		}
+		return one(b.Call("eq.Scalar", opmath(b, x), math.Inf(1)))
 	},
 	"aten.isfinite.default": func(b *aten.Build, a *aten.Args) []*aten.Value {
 		x := a.Tensor(0)
@@ -115,12 +99,34 @@ var simpleFormulas = map[string]Decomp{
 		if x.DType.IsComplex() || y.DType.IsComplex() {
 			panic(&unrecordable{"logaddexp of complex numbers"})
 		}
+		if shape := aten.BroadcastSizes(x, y); !sameSizes(x.Sizes, shape) || !sameSizes(y.Sizes, shape) {
+			x, y = b.Call("expand", x, shape), b.Call("expand", y, shape)
+		}
 		above := b.Call("ge.Tensor", x, y)
 		hi, lo := b.Call("where.self", above, x, y), b.Call("where.self", above, y, x)
-		inf := b.Call("logical_and", b.Call("isinf", x), b.Call("eq.Tensor", x, y))
+		inf := b.Call("logical_not", finite(b, x))
+		inf = b.Call("logical_and", inf, b.Call("eq.Tensor", x, y))
 		sum := b.Call("add.Tensor", hi, b.Call("log1p", b.Call("exp", b.Call("sub.Tensor", lo, hi))))
 		return one(b.Call("where.self", inf, x, sum))
 	},
+}
+
+func degrees(factor float64) Decomp {
+	return func(b *aten.Build, a *aten.Args) []*aten.Value {
+		x := a.Tensor(0)
+		if x.DType.IsIntegral() {
+			x = cast(b, x, tensor.Float32)
+		}
+		return one(b.Call("mul.Tensor", x, factor))
+	}
+}
+
+// opmath is x in the dtype that PyTorch computes in.
+func opmath(b *aten.Build, x *aten.Value) *aten.Value {
+	if x.DType.IsReduced() {
+		return cast(b, x, tensor.Float32)
+	}
+	return x
 }
 
 func adjoint(b *aten.Build, a *aten.Args) []*aten.Value {
@@ -142,9 +148,7 @@ func atLeast(n int) Decomp {
 		case d >= n:
 			return one(x)
 		case d == 0:
-			for range n {
-				x = b.Call("unsqueeze", x, 0)
-			}
+			x = b.Call("view", x, []int64{1, 1, 1}[:n])
 		case d == 1 && n >= 2:
 			if x = b.Call("unsqueeze", x, 0); n == 3 {
 				x = b.Call("unsqueeze", x, -1)

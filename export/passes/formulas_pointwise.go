@@ -53,13 +53,13 @@ var pointwiseFormulas = map[string]Decomp{
 		p := b.Call("mul.Tensor", a.V[1], a.V[2])
 		return one(b.Call("add.Tensor", a.V[0], scaled(b, p, a.Scalar(3))))
 	},
-	"aten.glu.default": func(b *aten.Build, a *aten.Args) []*aten.Value {
+	"aten.glu.default": wide(func(b *aten.Build, a *aten.Args) *aten.Value {
 		x := a.Tensor(0)
 		d := aten.WrapDim(a.I64(1), x.Dim())
 		half := x.Sizes[d].DivN(2)
 		l, r := b.Call("slice.Tensor", x, d, 0, half), b.Call("slice.Tensor", x, d, half, x.Sizes[d])
-		return one(b.Call("mul.Tensor", l, b.Call("sigmoid", r)))
-	},
+		return b.Call("mul.Tensor", l, b.Call("sigmoid", r))
+	}),
 	"aten.masked_fill.Scalar": func(b *aten.Build, a *aten.Args) []*aten.Value {
 		x := a.Tensor(0)
 		fill := b.Call("scalar_tensor", a.Scalar(2), aten.Kw("dtype", x.DType))

@@ -14,7 +14,7 @@ var shapeFormulas = map[string]Decomp{
 	"aten.t.default": func(b *aten.Build, a *aten.Args) []*aten.Value {
 		x := a.Tensor(0)
 		if x.Dim() < 2 {
-			return one(x)
+			return one(b.Call("alias", x))
 		}
 		return one(b.Call("permute", x, []int64{1, 0}))
 	},
@@ -49,6 +49,9 @@ var shapeFormulas = map[string]Decomp{
 		return one(b.Call("view", a.Tensor(0), a.Tensor(1).Sizes))
 	},
 	"aten.reshape_as.default": func(b *aten.Build, a *aten.Args) []*aten.Value {
+		if sameSizes(a.Tensor(0).Sizes, a.Tensor(1).Sizes) {
+			return one(b.Call("view", a.Tensor(0), a.Tensor(1).Sizes))
+		}
 		return one(viewOrCopy(b, a.Tensor(0), a.Tensor(1).Sizes))
 	},
 	"aten.ravel.default": func(b *aten.Build, a *aten.Args) []*aten.Value {
@@ -69,6 +72,10 @@ var shapeFormulas = map[string]Decomp{
 	"aten.stack.default": func(b *aten.Build, a *aten.Args) []*aten.Value {
 		list := a.Tensors(0)
 		d := aten.WrapDim(a.I64(1), list[0].Dim()+1)
+		if shape := list[0].Sizes; d < len(shape) {
+			shape = append(append(append([]symbolic.Int(nil), shape[:d]...), symbolic.N(int64(len(list)))), shape[d:]...)
+			return one(b.Call("view", b.Call("cat", list, d), shape))
+		}
 		parts := make([]*aten.Value, len(list))
 		for i, x := range list {
 			parts[i] = b.Call("unsqueeze", x, d)
@@ -84,7 +91,10 @@ var shapeFormulas = map[string]Decomp{
 		}
 		out := make([]*aten.Value, n)
 		for i := range out {
-			out[i] = b.Call("select.int", x, d, i)
+			out[i] = b.Call("slice.Tensor", x, d, i, i+1)
+		}
+		for i := range out {
+			out[i] = b.Call("squeeze.dims", out[i], []int64{int64(d)})
 		}
 		return out
 	},
