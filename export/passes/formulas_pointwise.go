@@ -17,7 +17,7 @@ var pointwiseFormulas = map[string]Decomp{
 	"aten.dropout.default": func(b *aten.Build, a *aten.Args) []*aten.Value {
 		p := a.Float(1)
 		if !a.Bool(2) || p == 0 {
-			return one(b.Call("clone", a.Tensor(0)))
+			return one(a.Tensor(0))
 		}
 		return one(b.CallN("native_dropout", a.Tensor(0), p, true)[0])
 	},

@@ -10,7 +10,8 @@ import (
 
 // refFormulas are those of torch/_refs whose order of calls differs from the registry's own formulas, or that the registry runs whole.
 var refFormulas = map[string]Decomp{
-	"aten.argwhere.default": as("nonzero"),
+	"aten.sinc.default":     sinc,
+	"aten.softplus.default": softplus,
 	"aten.argsort.stable": func(b *aten.Build, a *aten.Args) []*aten.Value {
 		return one(b.CallN("sort.stable", a.V[0], aten.Kw("stable", a.V[1]), aten.Kw("dim", a.V[2]), aten.Kw("descending", a.V[3]))[1])
 	},
@@ -91,6 +92,21 @@ var refFormulas = map[string]Decomp{
 		return b.Call("add.Tensor", b.Call("sum.dim_IntList", y, []int64{-1}), float64(p*(p-1))*math.Log(math.Pi)/4)
 	}),
 }
+
+// sinc is sin(pi x) / (pi x), 1 at 0.
+var sinc = wideOrFloat(func(b *aten.Build, a *aten.Args) *aten.Value {
+	x := b.Call("mul.Tensor", a.V[0], math.Pi)
+	zero := b.Call("eq.Scalar", x, 0)
+	y := b.Call("div.Tensor", b.Call("sin", x), x)
+	return b.Call("where.self", zero, filledAs(b, 1, y.DType), y)
+})
+
+// softplus: (self, beta, threshold).
+var softplus = wide(func(b *aten.Build, a *aten.Args) *aten.Value {
+	z := b.Call("mul.Tensor", a.V[0], a.V[1])
+	y := b.Call("div.Tensor", b.Call("log1p", b.Call("exp", z)), a.V[1])
+	return b.Call("where.self", b.Call("gt.Scalar", z, a.V[2]), a.V[0], y)
+})
 
 func unbiased(on bool) int64 {
 	if on {
