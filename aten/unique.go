@@ -68,7 +68,7 @@ var uniqueOps = []Op{
 		CPU: func(k *Kernel) {
 			x := k.floats(k.T(0))
 			edges := evenEdges(x, int(k.I64(1)), k.Scalar(2).Float64(), k.Scalar(3).Float64(), true, k.Out[0].DType())
-			k.storeFloats(k.Out[0], countEven(x, nil, edges))
+			k.storeFloats(k.Out[0], countLinear(x, edges, k.Out[0].DType()))
 		},
 	},
 	{
@@ -213,6 +213,22 @@ func countEven(x, w, edges []float64) []float64 {
 			b++
 		}
 		hist[b] += weightAt(w, i)
+	}
+	return hist
+}
+
+// countLinear counts elements into bins that a division finds, whatever the edges say. Everything is rounded to the dtype, the counts too.
+func countLinear(x, edges []float64, dt tensor.DType) []float64 {
+	n := len(edges) - 1
+	hist := make([]float64, n)
+	lo, hi := edges[0], edges[n]
+	for _, v := range x {
+		if !(v >= lo && v <= hi) {
+			continue
+		}
+		b := castTo(dt, castTo(dt, castTo(dt, v-lo)*castTo(dt, float64(n)))/castTo(dt, hi-lo))
+		b = math.Min(b, float64(n-1))
+		hist[int(b)] = castTo(dt, hist[int(b)]+1)
 	}
 	return hist
 }
