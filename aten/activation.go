@@ -1,6 +1,7 @@
 package aten
 
 import (
+	"github.com/pt2go/pt2/symbolic"
 	"math"
 	"math/cmplx"
 
@@ -100,7 +101,7 @@ var activationOps = concat(
 		}},
 		{Schema: "prelu(Tensor self, Tensor weight) -> Tensor", Decomp: func(b *Build, a *Args) []*Value {
 			x, w := a.Tensor(0), a.Tensor(1)
-			if w.Numel().Int64() != 1 && x.Dim() > 1 {
+			if w.Numel().Ne(symbolic.N(1)) && x.Dim() > 1 {
 				sizes := make([]any, x.Dim())
 				for i := range sizes {
 					sizes[i] = 1
@@ -109,7 +110,7 @@ var activationOps = concat(
 				w = b.Call("reshape", w, sizes)
 			} else if x.Dim() <= 1 || w.Dim() > 0 {
 				w = b.Call("reshape", w, []any{})
-				if a.Tensor(1).Numel().Int64() != 1 {
+				if a.Tensor(1).Numel().Ne(symbolic.N(1)) {
 					w = a.Tensor(1)
 				}
 			}

@@ -25,7 +25,7 @@ var complexOps = []Op{
 	{Schema: "view_as_complex(Tensor(a) self) -> Tensor(a)", Tags: LazyBits, Shape: func(a *Args) []Meta {
 		x := a.Tensor(0)
 		n := x.Dim() - 1
-		if n < 0 || x.Sizes[n].Int64() != 2 {
+		if n < 0 || x.Sizes[n].Ne(symbolic.N(2)) {
 			Fail("Tensor must have a last dimension of size 2")
 		}
 		if x.Strides[n].Int64() != 1 {

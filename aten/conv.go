@@ -122,7 +122,7 @@ func shapeConv(a *Args) []Meta {
 	}
 	stride, pad, dil, outPad := nth(a.Ints(3), n), nth(a.Ints(4), n), nth(a.Ints(5), n), nth(a.Ints(7), n)
 	groups := a.Int(8)
-	if groups.Int64() <= 0 {
+	if groups.Le(symbolic.N(0)) {
 		Fail("non-positive groups is not supported")
 	}
 	transposed := a.Bool(6)
@@ -136,7 +136,7 @@ func shapeConv(a *Args) []Meta {
 	sizes := []symbolic.Int{x.Sizes[0], w.Sizes[0]}
 	if transposed {
 		sizes[1] = w.Sizes[1].Mul(groups)
-	} else if w.Sizes[0].Int64()%groups.Int64() != 0 {
+	} else if w.Sizes[0].Mod(groups).Ne(symbolic.N(0)) {
 		Fail("Given groups=%v, expected weight to be divisible by %v at dimension 0, but got weight of size %v instead", groups, groups, w.Sizes)
 	}
 	for i := range n {

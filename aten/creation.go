@@ -430,10 +430,12 @@ func checkRange(start, end, step float64) {
 
 func shapeArange(a *Args) []Meta {
 	start, end, step := a.Scalar(0), a.Scalar(1), a.Scalar(2)
-	checkRange(start.Float64(), end.Float64(), step.Float64())
 	dt := a.DType(3, scalarType(start, end, step))
 	if scalarType(start, end, step) == tensor.Int64 {
 		span, by := end.I.Sub(start.I), step.I
+		Check(by.Ne(symbolic.N(0)), "step must be nonzero")
+		up := by.Gt(symbolic.N(0))
+		Check(up && span.Ge(symbolic.N(0)) || !up && span.Le(symbolic.N(0)), "upper bound and lower bound inconsistent with step sign")
 		if by.Lt(symbolic.N(0)) {
 			span, by = span.Neg(), by.Neg()
 		}
@@ -442,6 +444,7 @@ func shapeArange(a *Args) []Meta {
 		}
 		return []Meta{Contig(dt, span)}
 	}
+	checkRange(start.Float64(), end.Float64(), step.Float64())
 	n := math.Ceil((end.Float64() - start.Float64()) / step.Float64())
 	if dt == tensor.Int64 {
 		Check(step.Int64() != 0, "step must be nonzero")

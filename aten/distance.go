@@ -76,7 +76,7 @@ var distanceOps = []Op{
 func crossOf(b *Build, x, y *Value, d int) *Value {
 	s := BroadcastSizes(x, y)
 	x, y = b.Call("expand", x, s), b.Call("expand", y, s)
-	if x.Size(d).Int64() != 3 {
+	if x.Size(d).Ne(symbolic.N(3)) {
 		Fail("linalg.cross: inputs dimension %d must have length 3. Got %v and %v", d, x.Size(d), y.Size(d))
 	}
 	roll := func(v *Value, n int) *Value { return b.Call("roll", v, []int{n}, []int{d}) }

@@ -1,6 +1,7 @@
 package aten
 
 import (
+	"github.com/pt2go/pt2/symbolic"
 	"slices"
 	"strings"
 )
@@ -148,9 +149,9 @@ func einsumBroadcast(b *Build, x *Value, xl []int, y *Value, yl []int) *Value {
 	sizes := slices.Clone(x.Sizes)
 	changed := false
 	for i, l := range xl {
-		if j := slices.Index(yl, l); j >= 0 && sizes[i].Int64() == 1 && y.Sizes[j].Int64() != 1 {
+		if j := slices.Index(yl, l); j >= 0 && sizes[i].Int64() == 1 && y.Sizes[j].Ne(symbolic.N(1)) {
 			sizes[i], changed = y.Sizes[j], true
-		} else if j >= 0 && y.Sizes[j].Int64() != 1 && !sizes[i].Eq(y.Sizes[j]) {
+		} else if j >= 0 && y.Sizes[j].Ne(symbolic.N(1)) && !sizes[i].Eq(y.Sizes[j]) {
 			Fail("einsum(): subscript %c has size %v for operand 1 which does not broadcast with previously seen size %v", rune(l), y.Sizes[j], sizes[i])
 		}
 	}

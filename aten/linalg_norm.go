@@ -195,7 +195,7 @@ func conditionNumber(b *Build, x *Value, name string, ord float64) *Value {
 	Check(x.Dim() >= 2, "linalg.cond: The input tensor must have at least 2 dimensions.")
 	if name == "" && math.Abs(ord) == 2 {
 		s := svdvals(b, x, nil)
-		if s.Size(-1).Int64() == 0 {
+		if s.Size(-1).Eq(symbolic.N(0)) {
 			return b.Call("new_zeros", s, s.Sizes[:s.Dim()-1])
 		}
 		first, last := b.Call("select.int", s, -1, 0), b.Call("select.int", s, -1, -1)
@@ -209,7 +209,7 @@ func conditionNumber(b *Build, x *Value, name string, ord float64) *Value {
 		text = orderText(ord)
 	}
 	linSquare(x, "linalg.cond(ord="+text+")")
-	if x.Numel().Int64() == 0 {
+	if x.Numel().Eq(symbolic.N(0)) {
 		return b.Call("new_zeros", x, linBatch(x), Kw("dtype", x.DType.Real()))
 	}
 	if name == "nuc" {
@@ -260,7 +260,7 @@ func matrixRank(b *Build, x, atol, rtol *Value, hermitian bool) *Value {
 	linMatrix(x, "torch.linalg.matrix_rank")
 	Check(linField(x.DType), "This function doesn't handle types other than float and double")
 	Check(!atol.DType.IsComplex() && (rtol == nil || !rtol.DType.IsComplex()), "torch.linalg.matrix_rank: tol tensor of complex type is not supported.")
-	if x.Numel().Int64() == 0 {
+	if x.Numel().Eq(symbolic.N(0)) {
 		return b.Call("new_zeros", x, linBatch(x), Kw("dtype", tensor.Int64))
 	}
 	var s *Value
@@ -284,7 +284,7 @@ func pinv(b *Build, x, atol, rtol *Value, hermitian bool) *Value {
 		Fail("linalg.pinv(%s{%s}): expected a tensor with 2 or more dimensions of float, double, cfloat or cdouble types", x.DType.CPPName(), sizesText(x.Sizes))
 	}
 	m, n := x.Size(-2), x.Size(-1)
-	if x.Numel().Int64() == 0 {
+	if x.Numel().Eq(symbolic.N(0)) {
 		return b.Call("new_empty", x, linBatch(x, n, m))
 	}
 	atol, rtol = rankTolerances(b, x, atol, rtol)

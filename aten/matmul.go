@@ -42,7 +42,7 @@ var matmulOps = []Op{
 		x, y := a.Tensor(1), a.Tensor(2)
 		bmmMeta(x, y)
 		acc, beta := b.Call("expand", a.Tensor(0), []symbolic.Int{x.Sizes[1], y.Sizes[2]}), a.Scalar(3)
-		if x.Sizes[0].Int64() == 0 {
+		if x.Sizes[0].Eq(symbolic.N(0)) {
 			return One(b.Call("mul.Scalar", acc, beta))
 		}
 		for i := range x.Sizes[0].Int64() { // PyTorch rounds after each product

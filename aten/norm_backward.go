@@ -70,7 +70,7 @@ func layerNormBackward(b *Build, a *Args) []*Value {
 func groupNormBackward(b *Build, a *Args) []*Value {
 	x, mask := a.Tensor(1), a.Bools(9)
 	n, c, hw, groups := a.Int(5), a.Int(6), a.Int(7), a.Int(8)
-	Check(c.Int64()%groups.Int64() == 0, "Expect number of channels %v to be evenly-divisible by number of groups %v", c, groups)
+	Check(c.Mod(groups).Eq(symbolic.N(0)), "Expect number of channels %v to be evenly-divisible by number of groups %v", c, groups)
 	per := symbolic.N(c.Int64() / groups.Int64())
 	flat := func(v *Value) *Value {
 		return b.Call("reshape", wideFloat(b, v), []symbolic.Int{n, groups, per, hw})

@@ -52,7 +52,7 @@ func shapeQuantile(a *Args) []Meta {
 	if q.DType != x.DType {
 		Fail("quantile() q tensor must be same dtype as the input tensor")
 	}
-	if x.Numel().Int64() == 0 {
+	if x.Numel().Eq(symbolic.N(0)) {
 		Fail("quantile() input tensor must be non-empty")
 	}
 	switch a.Str(4) {
@@ -182,7 +182,7 @@ func trapezoidX(fold string) func(b *Build, a *Args) []*Value {
 	return func(b *Build, a *Args) []*Value {
 		y, x := a.Tensor(0), a.Tensor(1)
 		d := WrapDim(a.I64(2), y.Dim())
-		if y.Sizes[d].Int64() == 0 {
+		if y.Sizes[d].Eq(symbolic.N(0)) {
 			return emptyTrapezoid(b, y, d, fold)
 		}
 		xd := x.Dim() - 1
@@ -211,7 +211,7 @@ func trapezoidDX(fold string) func(b *Build, a *Args) []*Value {
 	return func(b *Build, a *Args) []*Value {
 		y := a.Tensor(0)
 		d := WrapDim(a.I64(2), y.Dim())
-		if y.Sizes[d].Int64() == 0 {
+		if y.Sizes[d].Eq(symbolic.N(0)) {
 			return emptyTrapezoid(b, y, d, fold)
 		}
 		dx, _ := toScalar(a.V[1])

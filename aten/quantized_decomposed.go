@@ -310,7 +310,7 @@ func quantizeRows(b *Build, x, s, z *Value, lo, hi, dtype any) *Value {
 func groupSize(x, s *Value, group int64, name string) int64 {
 	quantCheck(group > 1, "group_size must be > 1")
 	last := lastSize(x).Int64()
-	if group > last && lastSize(s).Int64() == 1 {
+	if group > last && lastSize(s).Eq(symbolic.N(1)) {
 		group = last
 	}
 	quantCheck(group > 0 && last%group == 0, "%s.shape[-1] must be divisible by group_size", name)

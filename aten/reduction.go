@@ -89,7 +89,7 @@ var reductionOps = []Op{
 		if x.DType.IsIntegral() {
 			x = b.Call("_to_copy", x, Kw("dtype", tensor.Float32))
 		}
-		if x.Numel().Int64() == 0 {
+		if x.Numel().Eq(symbolic.N(0)) {
 			return One(b.Call("log", b.Call("sum.dim_IntList", b.Call("exp", x), a.V[1], a.V[2])))
 		}
 		m := x
@@ -223,7 +223,7 @@ func shapeExtreme(a *Args) []Meta {
 // refuseEmpty refuses to take an extremum over nothing.
 func refuseEmpty(x *Value, dims []int64, name string) {
 	for _, d := range WrapDims(dims, x.Dim()) {
-		if x.Sizes[d].Int64() == 0 {
+		if x.Sizes[d].Eq(symbolic.N(0)) {
 			if len(dims) == 0 {
 				Fail("%s(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.", name)
 			}
@@ -269,7 +269,7 @@ func shapeArg(a *Args) []Meta {
 	x := a.Tensor(0)
 	d, ok := a.OptInt(1)
 	if !ok {
-		if x.Numel().Int64() == 0 {
+		if x.Numel().Eq(symbolic.N(0)) {
 			FailIndex("%s(): Expected reduction dim to be specified for input.numel() == 0.", a.Op.schema.Base)
 		}
 		m := reducedMeta(x, nil, a.Bool(2), tensor.Int64)

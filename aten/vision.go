@@ -1,6 +1,7 @@
 package aten
 
 import (
+	"github.com/pt2go/pt2/symbolic"
 	"sort"
 
 	"github.com/pt2go/pt2/tensor"
@@ -13,7 +14,7 @@ var visionOps = []Op{
 	}},
 	{Schema: "torchvision::roi_align(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width, int sampling_ratio, bool aligned) -> Tensor", Shape: func(a *Args) []Meta {
 		x, r := a.Tensor(0), a.Tensor(1)
-		if r.Dim() != 2 || r.Sizes[1].Int64() != 5 {
+		if r.Dim() != 2 || r.Sizes[1].Ne(symbolic.N(5)) {
 			Fail("Tensor rois should have shape as Tensor[K, 5]")
 		}
 		return []Meta{Contig(x.DType, r.Sizes[0], x.Sizes[1], a.Int(3), a.Int(4))}

@@ -33,6 +33,7 @@ type Expr struct {
 	I        int64   // of an Integer
 	F        float64 // of a Float
 	Positive bool    // assumption of a symbol
+	by       Decider // who answers comparisons, nil for hints alone
 }
 
 // Symbol makes a symbol.

@@ -31,8 +31,16 @@ func (a Int) Const() (int64, bool) { return a.v, a.e == nil }
 // IsConst reports a constant.
 func (a Int) IsConst() bool { return a.e == nil }
 
-// Int64 is the value of a constant, or the hint of an expression.
-func (a Int) Int64() int64 { return a.v }
+// Int64 is the value of a constant, or the hint of an expression. An expression under a [Decider] is fixed to its hint by that.
+func (a Int) Int64() int64 {
+	if a.e != nil && a.e.by != nil {
+		return a.e.by.Fix(a)
+	}
+	return a.v
+}
+
+// Hint is [Int.Int64] without any effect.
+func (a Int) Hint() int64 { return a.v }
 
 // Expr is a as an expression.
 func (a Int) Expr() *Expr {
@@ -68,7 +76,7 @@ func (a Int) binary(b Int, op Op, hint func(x, y int64) (int64, bool)) Int {
 	if a.e == nil && b.e == nil {
 		return N(v)
 	}
-	return Int{v: v, e: &Expr{Op: op, Args: []*Expr{a.Expr(), b.Expr()}}}
+	return Int{v: v, e: &Expr{Op: op, Args: []*Expr{a.Expr(), b.Expr()}, by: a.decider(b)}}
 }
 
 func addOK(x, y int64) (int64, bool) {
@@ -169,25 +177,40 @@ func Prod(xs ...Int) Int {
 	return p
 }
 
-// Comparisons decide by value: by the hint where an operand is symbolic.
+// Comparisons decide by value: by the hint where an operand is symbolic, or as its [Decider] says.
 
 // Eq is a == b.
-func (a Int) Eq(b Int) bool { return a.v == b.v && a.e != invalid && b.e != invalid }
+func (a Int) Eq(b Int) bool {
+	if a.e == nil && b.e == nil {
+		return a.v == b.v
+	}
+	return a.decide("Equality", b)
+}
 
 // Ne is a != b.
 func (a Int) Ne(b Int) bool { return !a.Eq(b) }
 
 // Lt is a < b.
-func (a Int) Lt(b Int) bool { return a.v < b.v }
+func (a Int) Lt(b Int) bool {
+	if a.e == nil && b.e == nil {
+		return a.v < b.v
+	}
+	return a.decide("StrictLessThan", b)
+}
 
 // Le is a <= b.
-func (a Int) Le(b Int) bool { return a.v <= b.v }
+func (a Int) Le(b Int) bool {
+	if a.e == nil && b.e == nil {
+		return a.v <= b.v
+	}
+	return a.decide("LessThan", b)
+}
 
 // Gt is a > b.
-func (a Int) Gt(b Int) bool { return a.v > b.v }
+func (a Int) Gt(b Int) bool { return b.Lt(a) }
 
 // Ge is a >= b.
-func (a Int) Ge(b Int) bool { return a.v >= b.v }
+func (a Int) Ge(b Int) bool { return b.Le(a) }
 
 // Same reports structural equality, without regard to hints.
 func (a Int) Same(b Int) bool {

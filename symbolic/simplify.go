@@ -185,7 +185,34 @@ func divided(e *Expr) (poly, bool) {
 		}
 		return constPoly(v), err == nil
 	}
+	if k, ok := q.constant(); ok && k > 1 {
+		if even, rest, ok := p.split(k); ok {
+			return even.partly(e.Op, rest, q, quotient)
+		}
+	}
 	return atomPoly(&Expr{Op: e.Op, Args: []*Expr{p.expr(), q.expr()}}), true
+}
+
+// split gives the terms that k divides, divided, and the others; ok is false if there are none of the first.
+func (p poly) split(k int64) (even, rest poly, ok bool) {
+	even, rest = poly{}, poly{}
+	for key, t := range p {
+		if t.c%k == 0 {
+			even[key] = term{t.c / k, t.atoms, key}
+		} else {
+			rest[key] = t
+		}
+	}
+	return even, rest, len(even) > 0
+}
+
+// partly is (k*even + rest) // k, or its remainder.
+func (even poly) partly(op Op, rest, k poly, quotient bool) (poly, bool) {
+	tail, ok := divided(&Expr{Op: op, Args: []*Expr{rest.expr(), k.expr()}})
+	if !ok || !quotient {
+		return tail, ok
+	}
+	return even, even.add(tail)
 }
 
 // over divides each term by d, if all come out even.

@@ -17,6 +17,6 @@
 //	p, err := tracer.Export(net, []*tensor.Tensor{x}, tracer.WithDynamic("x", 0, batch))
 //	err = loader.SaveFile("net.pt2", p, loader.SaveOptions{})
 //
-// Sizes named by a [Dim] stay symbols. The model is traced twice with other sizes for them; a model whose calls depend on the size is
-// refused as one that specialises the dimension.
+// Sizes named by a [Dim] or left to [Auto] stay symbols. Code may look at them: what the examples answer holds for the sizes that give the
+// same answer, and the program says so in its ranges and guards. A [Dim] that promises more is refused, with fixes.
 package tracer

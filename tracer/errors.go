@@ -1,5 +1,7 @@
 package tracer
 
+import "fmt"
+
 // ErrorKind is the error_type of PyTorch's UserError.
 type ErrorKind string
 
@@ -10,7 +12,8 @@ const (
 	DynamicControlFlow  ErrorKind = "DYNAMIC_CONTROL_FLOW"
 )
 
-// UserError is a model or a specification that cannot be exported.
+// UserError is a model or a specification that cannot be exported. Msg of a CONSTRAINT_VIOLATION ends with PyTorch's block of
+// "Suggested fixes:".
 type UserError struct {
 	Kind  ErrorKind
 	Msg   string
@@ -29,3 +32,7 @@ func (e *UserError) Error() string {
 
 // Unwrap gives the cause.
 func (e *UserError) Unwrap() error { return e.Err }
+
+func invalid(format string, args ...any) *UserError {
+	return &UserError{Kind: InvalidInput, Msg: fmt.Sprintf(format, args...)}
+}

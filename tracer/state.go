@@ -9,7 +9,8 @@ import (
 	"github.com/pt2go/pt2/tensor"
 )
 
-// Module is a model or a part of one.
+// Module is a part of a model whose inputs and outputs are tensors. A whole model may have a Forward method with parameters and results of
+// other types: see [Export].
 type Module interface {
 	// Forward computes; it refuses input by panicking with an error, as operators do.
 	Forward(x ...*Tensor) []*Tensor
@@ -64,21 +65,27 @@ func (e *entry) tensor() *tensor.Tensor {
 // tree is what a model is made of.
 type tree struct {
 	entries []entry
-	modules []Child // full names, the model itself first
+	modules []part // full names, the model itself first
 	seen    map[any]bool
 }
 
+// part is the model or a sub-module under its full name.
+type part struct {
+	name string
+	m    any
+}
+
 // walk lists the state of a model in the order of fields: a module's own before that of its sub-modules, as PyTorch's.
-func walk(m Module) (*tree, error) {
+func walk(m any) (*tree, error) {
 	t := &tree{seen: map[any]bool{}}
 	return t, t.module("", m)
 }
 
-func (t *tree) module(fqn string, m Module) error {
+func (t *tree) module(fqn string, m any) error {
 	if v := reflect.ValueOf(m); m == nil || v.Kind() == reflect.Pointer && v.IsNil() {
 		return nil
 	}
-	t.modules = append(t.modules, Child{fqn, m})
+	t.modules = append(t.modules, part{fqn, m})
 	v := reflect.ValueOf(m)
 	if v.Kind() == reflect.Pointer {
 		if t.seen[m] {
@@ -90,7 +97,7 @@ func (t *tree) module(fqn string, m Module) error {
 	if v.Kind() != reflect.Struct {
 		return nil
 	}
-	var children []Child
+	var children []part
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
 		if !f.IsExported() {
@@ -98,6 +105,10 @@ func (t *tree) module(fqn string, m Module) error {
 		}
 		name := fieldName(f)
 		switch x := v.Field(i).Interface().(type) {
+		default:
+			if p := v.Field(i); p.Kind() == reflect.Pointer && !p.IsNil() && p.MethodByName("Forward").IsValid() {
+				children = append(children, part{name, x})
+			}
 		case *Parameter:
 			if x != nil {
 				t.entries = append(t.entries, entry{fqn: join(fqn, name), param: x})
@@ -107,10 +118,10 @@ func (t *tree) module(fqn string, m Module) error {
 				t.entries = append(t.entries, entry{fqn: join(fqn, name), buffer: x})
 			}
 		case Module:
-			children = append(children, Child{name, x})
+			children = append(children, part{name, x})
 		case []Module:
 			for j, c := range x {
-				children = append(children, Child{fmt.Sprintf("%s.%d", name, j), c})
+				children = append(children, part{fmt.Sprintf("%s.%d", name, j), c})
 			}
 		}
 	}
@@ -121,13 +132,16 @@ func (t *tree) module(fqn string, m Module) error {
 		}
 	}
 	if c, ok := m.(Container); ok {
-		children = c.Children()
+		children = nil
+		for _, c := range c.Children() {
+			children = append(children, part{c.Name, c.Module})
+		}
 	}
 	for _, c := range children {
-		if c.Module == nil {
-			return &UserError{Kind: InvalidInput, Msg: fmt.Sprintf("the sub-module %s is nil", join(fqn, c.Name))}
+		if c.m == nil {
+			return invalid("the sub-module %s is nil", join(fqn, c.name))
 		}
-		if err := t.module(join(fqn, c.Name), c.Module); err != nil {
+		if err := t.module(join(fqn, c.name), c.m); err != nil {
 			return err
 		}
 	}
@@ -135,13 +149,13 @@ func (t *tree) module(fqn string, m Module) error {
 }
 
 // EachModule calls f for a model and all its sub-modules with their names, "" for the model; a module that has several has several calls.
-func EachModule(m Module, f func(name string, m Module)) error {
+func EachModule(m any, f func(name string, m any)) error {
 	t, err := walk(m)
 	if err != nil {
 		return err
 	}
 	for _, c := range t.modules {
-		f(c.Name, c.Module)
+		f(c.name, c.m)
 	}
 	return nil
 }
@@ -170,7 +184,7 @@ func fieldName(f reflect.StructField) string {
 }
 
 // StateDict lists parameters and persistent buffers by their names in PyTorch, in order.
-func StateDict(m Module) (names []string, tensors []*tensor.Tensor, err error) {
+func StateDict(m any) (names []string, tensors []*tensor.Tensor, err error) {
 	t, err := walk(m)
 	if err != nil {
 		return nil, nil, err
@@ -184,7 +198,7 @@ func StateDict(m Module) (names []string, tensors []*tensor.Tensor, err error) {
 }
 
 // LoadStateDict puts tensors in the place of a model's by name. All names must be there, with the sizes and dtypes that the model has.
-func LoadStateDict(m Module, state map[string]*tensor.Tensor) error {
+func LoadStateDict(m any, state map[string]*tensor.Tensor) error {
 	t, err := walk(m)
 	if err != nil {
 		return err

@@ -17,8 +17,9 @@ import (
 // Tensor is a tensor on its way through a model: elements in an eager run, dtype and sizes while the model is exported. It belongs to
 // one run and is not safe for concurrent use.
 type Tensor struct {
-	v *aten.Value
-	s *session
+	v       *aten.Value
+	s       *session
+	example *tensor.Tensor // what [Example] was given
 }
 
 // session is one run of a model.
@@ -26,7 +27,7 @@ type session struct {
 	build *aten.Build
 	rec   *passes.Recorder // nil in an eager run
 	state map[any]*Tensor  // lifted parameters and buffers
-	names map[Module]string
+	names map[any]string
 	stack []frame
 	calls map[string]int
 }
@@ -50,7 +51,7 @@ func (t *Tensor) Sizes() []symbolic.Int { return t.v.Sizes }
 func (t *Tensor) Value() *tensor.Tensor { return t.v.T }
 
 // Of is a parameter or buffer as a tensor of the run that t belongs to.
-func (t *Tensor) Of(o Operand) *Tensor { return &Tensor{t.s.lower(o).(*aten.Value), t.s} }
+func (t *Tensor) Of(o Operand) *Tensor { return &Tensor{v: t.s.lower(o).(*aten.Value), s: t.s} }
 
 // Op calls an operator of ATen with t as its first argument, "add.Tensor" or "relu", and gives its one result. Arguments are *Tensor,
 // *Parameter, *Buffer, lists of tensors, Go numbers, slices and strings; [aten.Kw] makes keyword arguments. It refuses input by
@@ -117,7 +118,7 @@ func (s *session) ops(name string, args []any) []*Tensor {
 	res := make([]*Tensor, len(outs))
 	for i, v := range outs {
 		if v != nil {
-			res[i] = &Tensor{v, s}
+			res[i] = &Tensor{v: v, s: s}
 		}
 	}
 	return res
@@ -174,7 +175,7 @@ func (s *session) lifted(key any, t *tensor.Tensor) *aten.Value {
 	if s.rec != nil {
 		panic(&UserError{Kind: InvalidInput, Msg: fmt.Sprintf("a %T is used that no exported field of the model holds", key)})
 	}
-	x := &Tensor{aten.FromTensor(t), s}
+	x := &Tensor{v: aten.FromTensor(t), s: s}
 	s.state[key] = x
 	return x.v
 }
@@ -190,11 +191,22 @@ func Call(m Module, x ...*Tensor) []*Tensor {
 	return m.Forward(x...)
 }
 
+// Within calls the code of a sub-module that is no [Module], so that exported programs know which nodes are its own: body calls its
+// Forward. x tells the run.
+func Within(x *Tensor, m any, body func()) {
+	x.s.enter(m)
+	defer x.s.leave()
+	body()
+}
+
 // Call1 is [Call] for a module with one result.
 func Call1(m Module, x ...*Tensor) *Tensor { return Call(m, x...)[0] }
 
-func (s *session) enter(m Module) {
-	path := s.names[m]
+func (s *session) enter(m any) {
+	path := ""
+	if reflect.TypeOf(m).Comparable() {
+		path = s.names[m]
+	}
 	n := s.calls[path]
 	s.calls[path]++
 	key := "L__self__"
@@ -210,7 +222,7 @@ func (s *session) enter(m Module) {
 func (s *session) leave() { s.stack = s.stack[:len(s.stack)-1] }
 
 // typeName is the type of a module as metadata has it.
-func typeName(m Module) string {
+func typeName(m any) string {
 	if t, ok := m.(Typed); ok {
 		return t.TypeName()
 	}
@@ -240,7 +252,7 @@ func (s *session) metadata(op string) map[string]string {
 }
 
 // ownPackages are those whose lines say nothing of the user's code.
-var ownPackages = []string{"github.com/pt2go/pt2/tracer.", "github.com/pt2go/pt2/tracer/nn.", "github.com/pt2go/pt2/tracer/functional.", "github.com/pt2go/pt2/export/", "github.com/pt2go/pt2/aten.", "runtime.", "reflect."}
+var ownPackages = []string{"github.com/pt2go/pt2/tracer.", "github.com/pt2go/pt2/tracer/nn.", "github.com/pt2go/pt2/tracer/functional.", "github.com/pt2go/pt2/symbolic.", "github.com/pt2go/pt2/export/", "github.com/pt2go/pt2/aten.", "runtime.", "reflect."}
 
 // caller is the innermost line of the user's code.
 func caller() (file string, line int, fn string) {

@@ -204,7 +204,7 @@ func fill(total symbolic.Int, shape []symbolic.Int) []symbolic.Int {
 	if at >= 0 {
 		e := total.FloorDiv(rest)
 		if !e.IsConst() {
-			e = symbolic.FromExpr(e.Expr().Simplify(), e.Int64())
+			e = symbolic.FromExpr(e.Expr().Simplify(), e.Hint())
 		}
 		out[at] = e
 	}

@@ -21,6 +21,8 @@ type symbols struct {
 	values map[string]export.Argument // of the current graph: what has the value of an expression, by srepr
 	sizes  map[string]source          // of the current graph: where a symbol is the size of a tensor
 	order  []string                   // keys of values in order, for taking back
+	// decider is in charge of all sizes; nil lets hints decide.
+	decider symbolic.Decider
 }
 
 // source is a dimension of a tensor.
@@ -48,7 +50,7 @@ func (s *symbols) collect(g *export.Graph) {
 		e := n.Expr()
 		if e.Op == symbolic.OpSymbol && !isUnbacked(e.Name) {
 			if _, ok := s.hints[e.Name]; !ok {
-				s.hints[e.Name] = n.Int64()
+				s.hints[e.Name] = n.Hint()
 			}
 			return
 		}
@@ -100,7 +102,7 @@ func (s *symbols) bind(r *recorder) { s.r = r }
 
 // inner is the state for a subgraph: the same hints, no values.
 func (s *symbols) inner() *symbols {
-	return &symbols{hints: s.hints, values: map[string]export.Argument{}, sizes: map[string]source{}}
+	return &symbols{hints: s.hints, decider: s.decider, values: map[string]export.Argument{}, sizes: map[string]source{}}
 }
 
 func (s *symbols) env(name string) (any, bool) { v, ok := s.hints[name]; return v, ok }
@@ -112,9 +114,9 @@ func (s *symbols) rehint(n symbolic.Int) symbolic.Int {
 	}
 	h, err := n.Expr().EvalInt(s.env)
 	if err != nil {
-		h = n.Int64()
+		h = n.Hint()
 	}
-	return symbolic.FromExpr(n.Expr(), h)
+	return symbolic.FromExpr(n.Expr(), h).Under(s.decider)
 }
 
 func (s *symbols) rehints(in []symbolic.Int) []symbolic.Int {
@@ -135,7 +137,7 @@ func (s *symbols) simple(n symbolic.Int) symbolic.Int {
 	if n.IsConst() {
 		return n
 	}
-	return s.rehint(symbolic.FromExpr(n.Expr().Simplify(), n.Int64()))
+	return s.rehint(symbolic.FromExpr(n.Expr().Simplify(), n.Hint()))
 }
 
 func (s *symbols) simplify(list []symbolic.Int) {

@@ -63,8 +63,8 @@ func one(t *tracer.Tensor) []*tracer.Tensor { return []*tracer.Tensor{t} }
 type trainable interface{ train(on bool) }
 
 // Train switches a model and all its sub-modules to training or to evaluation, as Module.train and Module.eval do.
-func Train(m tracer.Module, on bool) error {
-	return tracer.EachModule(m, func(_ string, m tracer.Module) {
+func Train(m any, on bool) error {
+	return tracer.EachModule(m, func(_ string, m any) {
 		if t, ok := m.(trainable); ok {
 			t.train(on)
 		}
