@@ -317,8 +317,8 @@ func tanh(x vec) vec {
 	return choose(cmp(x, 3, x), x, y)
 }
 
-// hardSwish multiplies by 1/6: a division takes as long as all else.
-func hardSwish(x vec) vec { return mul(mul(x, num(1.0/6)), clamp6(x)) }
+// hardSwish multiplies by 1/6: a division takes as long as all else. The product comes first, so that it overflows where PyTorch's does.
+func hardSwish(x vec) vec { return mul(mul(x, clamp6(x)), num(1.0/6)) }
 
 // logistic writes a function of x and 1 + e^-x.
 func logistic(name, doc string, f func(x, d vec) vec) {
