@@ -100,7 +100,8 @@ var normOps = []Op{
 		stat := Contig(statDType(x, a.V[1:3]), x.Sizes[1])
 		return []Meta{batchMeta(x), stat, stat}
 	}, CPU: func(k *Kernel) {
-		mean, v, _ := channelStats(k, k.T(0))
+		mean, v, n := channelStats(k, k.T(0))
+		v, _ = storedVariance(k, v, n)
 		inv := make([]float64, len(v))
 		for i := range v {
 			inv[i] = 1 / math.Sqrt(v[i]+k.Float(5))
@@ -123,10 +124,11 @@ var normOps = []Op{
 		if k.Bool(5) {
 			m, bv, n := channelStats(k, k.T(0))
 			mom := k.Float(6)
+			bv, unbiased := storedVariance(k, bv, n)
 			nm, nv := make([]float64, len(m)), make([]float64, len(m))
 			for i := range m {
 				nm[i] = (1-mom)*mean[i] + mom*m[i]
-				nv[i] = (1-mom)*v[i] + mom*bv[i]*n/(n-1)
+				nv[i] = (1-mom)*v[i] + mom*unbiased[i]
 			}
 			storeF64(k, k.Out[3], nm)
 			storeF64(k, k.Out[4], nv)
@@ -461,6 +463,21 @@ func channelStats(k *Kernel, x *tensor.Tensor) (mean, v []float64, n float64) {
 		v[ch] = s / n
 	}
 	return mean, v, n
+}
+
+// storedVariance gives the biased and the unbiased variance of channels of n elements as PyTorch has them. Of a dense input with
+// 16-bit statistics it keeps the sum of squares in 16 bits, and divides in them.
+func storedVariance(k *Kernel, v []float64, n float64) (biased, unbiased []float64) {
+	round := rounder[float64](tensor.Float64)
+	if dt, x := k.Out[1].DType(), k.Tensor(0); dt.IsReduced() && (x.IsContiguous() || x.SuggestChannelsLast()) {
+		round = rounder[float64](dt)
+	}
+	biased, unbiased = make([]float64, len(v)), make([]float64, len(v))
+	for i := range v {
+		sum := round(v[i] * n)
+		biased[i], unbiased[i] = round(sum/round(n)), round(sum/round(n-1))
+	}
+	return biased, unbiased
 }
 
 // statDType is the dtype of a batch's statistics: that of the first parameter given, for 16-bit inputs.
