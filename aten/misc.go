@@ -261,7 +261,7 @@ func histogramBins(k *Kernel) {
 			lo, hi = r[2*d], r[2*d+1]
 			Check(lo <= hi, "torch.histogramdd: min should not exceed max, but got min %v max %v for dimension %d", lo, hi, d)
 		}
-		edges[d] = evenEdges(col, int(n), lo, hi, r == nil, k.Out[0].DType())
+		edges[d] = evenEdges(col, int(n), lo, hi, r == nil, 0.5, k.Out[0].DType())
 		k.storeFloats(k.Out[1+d], edges[d])
 	}
 	k.histogramInto(x, edges, k.weights(3), k.Bool(4))

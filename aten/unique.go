@@ -67,7 +67,7 @@ var uniqueOps = []Op{
 		},
 		CPU: func(k *Kernel) {
 			x := k.floats(k.T(0))
-			edges := evenEdges(x, int(k.I64(1)), k.Scalar(2).Float64(), k.Scalar(3).Float64(), true, k.Out[0].DType())
+			edges := evenEdges(x, int(k.I64(1)), k.Scalar(2).Float64(), k.Scalar(3).Float64(), true, 1, k.Out[0].DType())
 			k.storeFloats(k.Out[0], countLinear(x, edges, k.Out[0].DType()))
 		},
 	},
@@ -87,7 +87,7 @@ var uniqueOps = []Op{
 				lo, hi = r[0], r[1]
 				Check(lo <= hi && !math.IsInf(lo, 0) && !math.IsInf(hi, 0), "torch.histogramdd: min should not exceed max, but got min %v max %v for dimension 0", lo, hi)
 			}
-			edges := evenEdges(x, int(k.I64(1)), lo, hi, k.Floats(2) == nil, k.Out[0].DType())
+			edges := evenEdges(x, int(k.I64(1)), lo, hi, k.Floats(2) == nil, 0.5, k.Out[0].DType())
 			k.finishHistogram(countEven(x, k.weights(3), edges), edges, k.Bool(4))
 			k.storeFloats(k.Out[1], edges)
 		},
@@ -164,8 +164,9 @@ func (k *Kernel) finishHistogram(hist, edges []float64, density bool) {
 	k.storeFloats(k.Out[0], hist)
 }
 
-// evenEdges gives the bins+1 edges of bins of equal width. Where asked and lo equals hi, the data give the range.
-func evenEdges(x []float64, bins int, lo, hi float64, fromData bool, dt tensor.DType) []float64 {
+// evenEdges gives the bins+1 edges of bins of equal width. Where asked and lo equals hi, the data give the range. One without width
+// grows by widen on each side: 1 for histc, a half for histogram, which has [0, 1] for no data.
+func evenEdges(x []float64, bins int, lo, hi float64, fromData bool, widen float64, dt tensor.DType) []float64 {
 	if lo == hi && fromData && len(x) > 0 {
 		lo, hi = math.Inf(1), math.Inf(-1)
 		for _, v := range x {
@@ -177,8 +178,12 @@ func evenEdges(x []float64, bins int, lo, hi float64, fromData bool, dt tensor.D
 		}
 		Check(!math.IsInf(lo, 0) && !math.IsInf(hi, 0) && lo == lo, "range of [%v, %v] is not finite", lo, hi)
 	}
-	if lo == hi {
-		lo, hi = lo-1, hi+1
+	switch {
+	case lo != hi:
+	case widen < 1 && fromData && len(x) == 0:
+		hi = lo + 1
+	default:
+		lo, hi = lo-widen, hi+widen
 	}
 	Check(!math.IsInf(lo, 0) && !math.IsInf(hi, 0) && lo == lo && hi == hi, "range of [%v, %v] is not finite", lo, hi)
 	Check(lo < hi, "max must be larger than min")
