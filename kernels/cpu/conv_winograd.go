@@ -148,6 +148,9 @@ func ConvPartsNHWC(p *pool.Pool, c *Conv, w *PackedConv, parts []ConvPart, out [
 	winogradNHWC(p, c, w, parts, out, ep)
 }
 
+// winogradShared is how many numbers of the filters all threads may read, each for tiles of its own.
+const winogradShared = 1 << 20
+
 // winogradNHWC computes the convolution block by block: the products of a block stay in the second-level cache.
 func winogradNHWC(p *pool.Pool, c *Conv, pw *PackedConv, parts []ConvPart, out []float32, ep *Epilogue) {
 	w := &winogradConv{c: c, pw: pw, parts: parts, out: out, ep: ep}
@@ -159,7 +162,9 @@ func winogradNHWC(p *pool.Pool, c *Conv, pw *PackedConv, parts []ConvPart, out [
 	if n := 2 * p.Size(); blocks < n && tiles >= 24*n && n > 2 {
 		blocks = n
 	}
-	if blocks < 2*p.Size() {
+	if n := p.Size(); blocks < 2*n && 36*c.In*c.Out <= winogradShared && tiles >= 12*n { // a thread each
+		blocks = n
+	} else if blocks < 2*n {
 		for i := range blocks {
 			w.block(p, tiles*i/blocks, tiles*(i+1)/blocks)
 		}
@@ -179,7 +184,7 @@ func (w *winogradConv) block(p *pool.Pool, t0, t1 int) {
 	buf := scratch(36 * (inPlane + outPlane))
 	defer buf.free()
 	in, products := buf.data[:36*inPlane], buf.data[36*inPlane:]
-	p.ParallelFor(n, max(1, 4096/c.In), func(lo, hi int) {
+	p.ParallelFor(n, max(1, 512/c.In), func(lo, hi int) {
 		t := newWinogradTile(c.Out)
 		defer winogradTiles.Put(t)
 		t.plane = inPlane
@@ -203,7 +208,7 @@ func (w *winogradConv) block(p *pool.Pool, t0, t1 int) {
 			m.run(nil)
 		}
 	})
-	p.ParallelFor(n, max(1, 4096/c.Out), func(lo, hi int) {
+	p.ParallelFor(n, max(1, 512/c.Out), func(lo, hi int) {
 		t := newWinogradTile(c.Out)
 		defer winogradTiles.Put(t)
 		t.plane, t.channels, t.dst, t.bias, t.lo, t.hi = outPlane, c.Out, w.out, w.bias, w.lo, w.hi
