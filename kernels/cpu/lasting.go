@@ -7,8 +7,8 @@ import (
 	"github.com/pt2go/pt2/internal/mmap"
 )
 
-// lastingBytes is from what size on memory is taken from the system.
-const lastingBytes = 64 << 10
+// lastingBytes is from what size on memory is taken from the system, which bounds the number of such pieces in a process.
+const lastingBytes = 256 << 10
 
 // lastingMemory is packedMemory for what lives as long as a model: outside of Go's heap, which the garbage collector lets grow to twice
 // what is in use. It goes back to the system some time after owner became unreachable.
