@@ -366,14 +366,12 @@ func (e *exporter) guards(env *env) []string {
 	}
 	for _, s := range e.symbols {
 		for k, src := range s.sources {
-			switch {
-			case k > 0:
+			if k > 0 {
 				add(s.sources[0].inverse().String() + " == " + guardSide(src.inverse()))
-			case src.a > 1:
-				add(fmt.Sprintf("((%s - %d) %% %d) == 0", src.text, src.b, src.a))
 			}
-			if k > 0 && src.a > 1 {
-				add(fmt.Sprintf("((%s - %d) %% %d) == 0", src.text, src.b, src.a))
+			if src.a > 1 {
+				rest := &symbolic.Expr{Op: "Mod", Args: []*symbolic.Expr{sum(symbolic.Symbol(src.text, true), symbolic.Const(-src.b)).Simplify(), symbolic.Const(src.a)}}
+				add(guardSide(rest) + " == 0")
 			}
 		}
 	}

@@ -126,6 +126,10 @@ func asList(x any) ([]any, bool) {
 		return x, true
 	case ShapesList:
 		return x, true
+	case pytree.NamedTuple:
+		return x.Values, true
+	case pytree.Node:
+		return x.Children, true
 	}
 	return nil, false
 }

@@ -123,6 +123,8 @@ func shapeCases() map[string]shapeCase {
 			[]any{ramp(9, 3), ramp(10, 3)}, []any{ramp(9, 3), ramp(9, 3)}, "s0 VR[2, int_oo], s0 + 1 VR[3, int_oo]", []string{"L['x'].size()[0] == (L['y'].size()[0] - 1)"}},
 		"even": {halves{}, []any{ramp(6, 3), 5}, []tracer.Option{tracer.WithShapes(tracer.Shapes{"x": tracer.DimMap{0: tracer.Auto}, "n": tracer.Dynamic})},
 			[]any{ramp(8, 3), int64(9)}, []any{ramp(9, 3), int64(9)}, "s0 VR[2, int_oo], s1 VR[0, int_oo]", []string{"(L['x'].size()[0] % 2) == 0", "(L['x'].size()[0]//2) != 1"}},
+		"root": {halves{}, []any{ramp(6, 3), 5}, []tracer.Option{tracer.WithShapes(tracer.Shapes{"x": tracer.DimMap{0: tracer.MustDim("half", tracer.Min(2)).Mul(2)}, "n": nil})},
+			[]any{ramp(8, 3), int64(5)}, []any{ramp(9, 3), int64(5)}, "s0 VR[2, int_oo], 2*s0 VR[4, int_oo]", []string{"(L['x'].size()[0] % 2) == 0"}},
 		"long": {long{}, []any{ramp(6, 3)}, []tracer.Option{tracer.WithDynamic("x", 0, tracer.Auto)}, []any{ramp(5, 3)}, []any{ramp(4, 3)}, "s0 VR[5, int_oo]", nil},
 		"pinned": {pinnedRows{}, []any{ramp(6, 3)}, []tracer.Option{tracer.WithDynamic("x", 0, tracer.Auto), tracer.WithDynamic("x", 1, tracer.Auto)},
 			[]any{ramp(6, 4)}, []any{ramp(5, 3)}, "s1 VR[2, int_oo]", nil},

@@ -2,6 +2,7 @@ package passes
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/pt2go/pt2/aten"
@@ -227,6 +228,11 @@ func (s *symbols) expr(e *symbolic.Expr) export.Argument {
 	if src, ok := s.sizes[key]; ok {
 		return s.node(e, "torch.ops.aten.sym_size.int", []export.NamedArg{{Name: "self", Value: s.r.use(src.value), Kind: export.Positional}, {Name: "dim", Value: int64(src.dim), Kind: export.Positional}})
 	}
+	if e.Op == symbolic.OpSymbol {
+		if v := s.inverse(e); v != nil {
+			return v
+		}
+	}
 	target, ok := pythonCalls[e.Op]
 	if !ok || len(e.Args) < 2 {
 		panic(&unrecordable{"no value of the graph is " + e.String()})
@@ -244,6 +250,28 @@ func (s *symbols) expr(e *symbolic.Expr) export.Argument {
 		left = s.node(part, target, []export.NamedArg{{Name: "a", Value: left, Kind: export.Positional}, {Name: "b", Value: s.expr(e.Args[i]), Kind: export.Positional}})
 	}
 	return left
+}
+
+// inverse computes a symbol from a size a*symbol + b, nil if there is none: derived dimensions may have a root that is no size itself.
+func (s *symbols) inverse(e *symbolic.Expr) export.Argument {
+	for _, key := range slices.Sorted(maps.Keys(s.sizes)) {
+		src := s.sizes[key]
+		size := src.value.Sizes[src.dim].Expr()
+		name, a, b, ok := size.Linear()
+		if !ok || name != e.Name || a < 1 {
+			continue
+		}
+		rest := (&symbolic.Expr{Op: "Add", Args: []*symbolic.Expr{size, symbolic.Const(-b)}}).Simplify()
+		v := s.expr(size)
+		if b != 0 {
+			v = s.node(rest, pythonCalls["Add"], []export.NamedArg{{Name: "a", Value: v, Kind: export.Positional}, {Name: "b", Value: -b, Kind: export.Positional}})
+		}
+		if a == 1 {
+			return v
+		}
+		return s.node(e, pythonCalls["FloorDiv"], []export.NamedArg{{Name: "a", Value: v, Kind: export.Positional}, {Name: "b", Value: a, Kind: export.Positional}})
+	}
+	return nil
 }
 
 // node records the computation of an expression.

@@ -17,9 +17,9 @@ var rows = [][]string{
 	{"export", "export/passes", "guards"},
 	{"plan"},
 	{"interp", "loader"},
-	{"", "conformance", "tracer", "tracer/nn", "examples/internal/data"},
+	{"", "conformance", "tracer", "tracer/nn", "tracer/functional", "examples/internal/data"},
 	{"examples/internal/vision"},
-	{"cmd/pt2", "examples/classify", "examples/faces", "examples/pitch", "examples/service", "examples/embed"},
+	{"cmd/pt2", "examples/classify", "examples/faces", "examples/pitch", "examples/service", "examples/embed", "examples/export"},
 }
 
 func TestImportDirections(t *testing.T) {
