@@ -140,7 +140,7 @@ var activationOps = concat(
 		{Schema: "_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", Decomp: func(b *Build, a *Args) []*Value {
 			out := softmaxInt("_softmax")(b, a)[0]
 			masked := b.Call("all.dim", b.Call("eq.Scalar", a.Tensor(0), FloatS(math.Inf(-1))), a.V[1], true)
-			return One(b.Call("where.self", masked, WrapScalar(FloatS(0)), out))
+			return One(b.Call("where.self", masked, b.Call("scalar_tensor", 0.0, Kw("dtype", out.DType)), out))
 		}},
 		{Schema: "log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)", Decomp: func(b *Build, a *Args) []*Value {
 			return []*Value{b.Call("log_sigmoid", a.Tensor(0)), b.Call("new_empty", a.Tensor(0), []int{0})}

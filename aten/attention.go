@@ -53,10 +53,10 @@ func scores(b *Build, q, k, mask *Value, causal bool, scale any) *Value {
 		return w
 	}
 	if causal { // what lies ahead is never computed
-		return b.Call("where.self", mask, w, WrapScalar(FloatS(math.Inf(-1))))
+		return b.Call("where.self", mask, w, b.Call("scalar_tensor", math.Inf(-1), Kw("dtype", w.DType)))
 	}
 	if mask.DType == tensor.Bool { // a bool mask is added as 0 and -inf: NaN stays NaN
-		mask = b.Call("where.self", mask, b.Call("zeros", []int64{}, Kw("dtype", w.DType)), WrapScalar(FloatS(math.Inf(-1))))
+		mask = b.Call("where.self", mask, b.Call("zeros", []int64{}, Kw("dtype", w.DType)), b.Call("scalar_tensor", math.Inf(-1), Kw("dtype", w.DType)))
 	}
 	return b.Call("add.Tensor", w, mask)
 }
@@ -154,7 +154,7 @@ func composedAttention(b *Build, q, k, v, mask *Value, causal bool, scale any) *
 	p := b.Call("_softmax", w, -1, false)
 	if mask != nil || causal {
 		dead := b.Call("eq.Scalar", b.Call("amax", w, []int{-1}, true), FloatS(math.Inf(-1)))
-		p = b.Call("where.self", dead, WrapScalar(FloatS(0)), p)
+		p = b.Call("where.self", dead, b.Call("scalar_tensor", 0.0, Kw("dtype", p.DType)), p)
 	}
 	out := b.Call("matmul", p, v)
 	if dt.IsReduced() {

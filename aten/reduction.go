@@ -19,7 +19,7 @@ var reductionOps = []Op{
 	{Schema: "nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", Decomp: func(b *Build, a *Args) []*Value {
 		x := a.Tensor(0)
 		if x.DType.IsFloat() {
-			x = b.Call("where.self", b.Call("isnan", x), WrapScalar(FloatS(0)), x)
+			x = b.Call("where.self", b.Call("isnan", x), b.Call("scalar_tensor", 0.0, Kw("dtype", x.DType)), x)
 		}
 		return One(b.Call("sum.dim_IntList", x, a.V[1], a.V[2], Kw("dtype", a.V[3])))
 	}},
