@@ -440,7 +440,7 @@ func TestLoadStateDictOfTiedWeights(t *testing.T) {
 		}
 	}
 	if len(one) != 1 {
-		t.Skip("the archive has tied weights under one name only")
+		t.Fatal("the archive has tied weights under one name only")
 	}
 	if err := m.LoadStateDict(one); err != nil {
 		t.Fatal(err)

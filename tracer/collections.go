@@ -42,10 +42,11 @@ func (c *ShapesCollection) Len() int { return len(c.specs) }
 // DynamicShapes makes the specification of a call's inputs. All tensors of the collection must be among them. Options are those of the
 // export, of which keyword arguments and the registry matter.
 func (c *ShapesCollection) DynamicShapes(m any, args []any, opts ...Option) (Shapes, error) {
-	call, err := callOf(m, args, opts)
+	e, err := newExporter(m, args, opts)
 	if err != nil {
 		return nil, err
 	}
+	call := e.call
 	found := map[*tensor.Tensor]bool{}
 	specs := make([]any, len(call.leaves))
 	for i, l := range call.leaves {
@@ -63,16 +64,6 @@ func (c *ShapesCollection) DynamicShapes(m any, args []any, opts ...Option) (Sha
 		}
 	}
 	return call.shapes(specs)
-}
-
-func callOf(m any, args []any, opts []Option) (*call, error) {
-	e := &exporter{}
-	for _, o := range opts {
-		if err := o(e); err != nil {
-			return nil, err
-		}
-	}
-	return newCall(m, args, e.kwargs, e.reg)
 }
 
 // shapes gives specifications of leaves the structure of the inputs.
@@ -111,10 +102,11 @@ func (a *AdditionalInputs) Add(args []any, kwargs pytree.Dict) {
 // DynamicShapes compares the example with the inputs that were added: they must have its structure, dtypes and dimensions, and its
 // constants.
 func (a *AdditionalInputs) DynamicShapes(m any, args []any, opts ...Option) (Shapes, error) {
-	first, err := callOf(m, args, opts)
+	e, err := newExporter(m, args, opts)
 	if err != nil {
 		return nil, err
 	}
+	first := e.call
 	specs := make([]any, len(first.leaves))
 	for _, add := range a.calls {
 		next, err := newCall(m, add.args, add.kwargs, first.reg)
@@ -172,18 +164,12 @@ func (a *AdditionalInputs) Verify(p *export.Program, m any, opts ...Option) erro
 	if err != nil {
 		return err
 	}
-	e := &exporter{}
-	for _, o := range opts {
-		if err := o(e); err != nil {
-			return err
-		}
-	}
 	for _, add := range a.calls {
-		c, err := newCall(m, add.args, add.kwargs, e.reg)
+		e, err := newExporter(m, add.args, append(opts[:len(opts):len(opts)], WithKwargs(add.kwargs)))
 		if err != nil {
 			return err
 		}
-		if _, err := run.Run(context.Background(), c.leaves...); err != nil {
+		if _, err := run.Run(context.Background(), e.call.leaves...); err != nil {
 			return err
 		}
 	}

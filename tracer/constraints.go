@@ -109,7 +109,7 @@ func (e *exporter) size(d DimSpec, size int64, place string) (symbolic.Int, erro
 		case size < 2 && d.kind == "AUTO":
 			return fixed, nil
 		case size < 2:
-			return fixed, &UserError{Kind: ConstraintViolation, Msg: fmt.Sprintf("Constraints violated (%s)! For more information, see docs/torch-export-api.md.\n  - You marked %s as dynamic but your code specialized it to be a constant (%d): sizes 0 and 1 are always fixed, so take a larger example; else use tracer.Static or tracer.Auto.", place, place, size)}
+			return fixed, &UserError{Kind: ConstraintViolation, Msg: fmt.Sprintf("Constraints violated (%s)! \n  - You marked %s as dynamic but your code specialized it to be a constant (%d): sizes 0 and 1 are always fixed, so take a larger example; else use tracer.Static or tracer.Auto.", place, place, size)}
 		}
 		s := &symbol{name: e.newName(), example: size, dynamic: d.kind == "DYNAMIC", declared: symbolic.Interval{Min: 2, Max: math.MaxInt64}}
 		if d.min != nil {

@@ -82,18 +82,8 @@ type exporter struct {
 // Code that compares sizes is answered by the examples; the answers that other sizes would change become guards of the program, or,
 // if they contradict what a [Dim] allows, a CONSTRAINT_VIOLATION with suggested fixes.
 func Export[A any](m any, args []A, opts ...Option) (*export.Program, error) {
-	e := &exporter{}
-	for _, o := range opts {
-		if err := o(e); err != nil {
-			return nil, err
-		}
-	}
-	list := make([]any, len(args))
-	for i, a := range args {
-		list[i] = a
-	}
-	var err error
-	if e.call, err = newCall(m, list, e.kwargs, e.reg); err != nil {
+	e, err := newExporter(m, args, opts)
+	if err != nil {
 		return nil, err
 	}
 	if e.tree, err = walk(m); err != nil {
@@ -116,6 +106,23 @@ func Export[A any](m any, args []A, opts ...Option) (*export.Program, error) {
 			return p, nil
 		}
 	}
+}
+
+// newExporter takes the options and the arguments of one call.
+func newExporter[A any](m any, args []A, opts []Option) (*exporter, error) {
+	e := &exporter{}
+	for _, o := range opts {
+		if err := o(e); err != nil {
+			return nil, err
+		}
+	}
+	list := make([]any, len(args))
+	for i, a := range args {
+		list[i] = a
+	}
+	var err error
+	e.call, err = newCall(m, list, e.kwargs, e.reg)
+	return e, err
 }
 
 // trace records one run.

@@ -42,20 +42,11 @@ func eager(rand *aten.Generator) *session {
 // RunCall calls a model eagerly with the arguments that [Export] takes. The leaves of the result are *[tensor.Tensor], int64, float64,
 // bool, string and nil, in containers of package pytree. Options other than [WithKwargs] and [WithRegistry] mean nothing.
 func RunCall[A any](m any, rand *aten.Generator, args []A, opts ...Option) (any, error) {
-	e := &exporter{}
-	for _, o := range opts {
-		if err := o(e); err != nil {
-			return nil, err
-		}
-	}
-	list := make([]any, len(args))
-	for i, a := range args {
-		list[i] = a
-	}
-	c, err := newCall(m, list, e.kwargs, e.reg)
+	e, err := newExporter(m, args, opts)
 	if err != nil {
 		return nil, err
 	}
+	c := e.call
 	s := eager(rand)
 	leaves := make([]any, len(c.leaves))
 	for i, l := range c.leaves {

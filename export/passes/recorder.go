@@ -26,8 +26,6 @@ type recorder struct {
 	again    *viewStep // the view being made again
 	literal  bool      // calls are recorded as they are, writes too
 	writes   int       // counts writes to stores, which cannot be taken back
-	// dynamic describes results whose sizes depend on data, for recording calls as they are.
-	dynamic func(op *aten.Op, a *aten.Args) []*aten.Value
 }
 
 // ref is where a value stands in the graph and in memory.
@@ -272,11 +270,6 @@ func (r *recorder) infer(op *aten.Op, a *aten.Args) []*aten.Value {
 		return []*aten.Value{v}
 	}
 	if r.literal {
-		if op.Dynamic != nil && r.dynamic != nil {
-			if outs := r.dynamic(op, a); outs != nil {
-				return outs
-			}
-		}
 		panic(err)
 	}
 	panic(&unrecordable{fmt.Sprintf("the shapes of %s are not known: %v", op.Name(), err)})

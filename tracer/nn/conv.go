@@ -69,7 +69,7 @@ func newConv(g *aten.Generator, dims int, transposed bool, in, out int64, kernel
 	c.kernel = c.perDim("kernel", kernel, dims, 1)
 	c.stride, c.padding = c.perDim("Stride", o.stride, dims, 1), c.perDim("Padding", o.padding, dims, 0)
 	c.dilation, c.outputPadding = c.perDim("Dilation", o.dilation, dims, 1), c.perDim("OutputPadding", o.outputPadding, dims, 0)
-	c.groups, c.same, c.mode = o.groups, o.samePadding != "", o.paddingMode
+	c.groups, c.same, c.mode = o.groups, o.samePadding, o.paddingMode
 	switch {
 	case o.groups <= 0:
 		c.refuse("groups must be a positive integer")

@@ -16,7 +16,8 @@ type options struct {
 	stride, padding, dilation, outputPadding []int64
 	groups                                   int64
 	noBias                                   bool
-	paddingMode, samePadding                 string
+	paddingMode                              string
+	samePadding                              bool
 	eps, momentum                            float64
 
 	noAffine, noTrack, track  bool
@@ -37,7 +38,6 @@ type options struct {
 	normFirst                 bool
 	feedForward               int64
 	alignCorners              bool
-	scale                     []float64
 }
 
 // Stride is the step of a window: one number for all dimensions, or one each.
@@ -47,7 +47,7 @@ func Stride(n ...int64) Option { return Option{"Stride", func(o *options) { o.st
 func Padding(n ...int64) Option { return Option{"Padding", func(o *options) { o.padding = n }} }
 
 // PaddingSame extends a convolution's input so that the output has its size; the stride is 1.
-func PaddingSame() Option { return Option{"PaddingSame", func(o *options) { o.samePadding = "same" }} }
+func PaddingSame() Option { return Option{"PaddingSame", func(o *options) { o.samePadding = true }} }
 
 // PaddingMode tells what a convolution's padding is made of: "zeros", "reflect", "replicate" or "circular".
 func PaddingMode(mode string) Option {
@@ -166,9 +166,6 @@ func NormFirst() Option { return Option{"NormFirst", func(o *options) { o.normFi
 
 // AlignCorners makes the corners of an image stay where they are when it is resized.
 func AlignCorners() Option { return Option{"AlignCorners", func(o *options) { o.alignCorners = true }} }
-
-// Scale is the factor that an image is resized by: one number for all dimensions, or one each.
-func Scale(f ...float64) Option { return Option{"Scale", func(o *options) { o.scale = f }} }
 
 // collect applies options; the layer refuses those that it does not have.
 func (l *layer) collect(o options, given []Option, known ...string) options {

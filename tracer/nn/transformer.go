@@ -161,31 +161,26 @@ type TransformerStack struct {
 	layer
 	Layers *ModuleList `pt2:"layers"`
 	Norm   *LayerNorm  `pt2:"norm"`
-	fixed  int         // inputs that the next layer takes from the one before
 }
 
 // NewTransformerEncoder makes n copies of a layer, which begin with the same weights, as in PyTorch. norm may be nil. Inputs are those of
 // the layer.
 func NewTransformerEncoder(l *TransformerEncoderLayer, n int, norm *LayerNorm) *TransformerStack {
-	s := &TransformerStack{layer: layer{class: "transformer.TransformerEncoder"}, Norm: norm, fixed: 1}
-	var copies []tracer.Module
-	for range n {
-		copies = append(copies, clone(l))
-	}
-	s.Layers = NewModuleList(copies...)
-	return s
+	return stack("TransformerEncoder", l, n, norm)
 }
 
 // NewTransformerDecoder makes n copies of a layer, which begin with the same weights, as in PyTorch. norm may be nil. Inputs are those of
 // the layer.
 func NewTransformerDecoder(l *TransformerDecoderLayer, n int, norm *LayerNorm) *TransformerStack {
-	s := &TransformerStack{layer: layer{class: "transformer.TransformerDecoder"}, Norm: norm, fixed: 1}
+	return stack("TransformerDecoder", l, n, norm)
+}
+
+func stack[M tracer.Module](class string, l M, n int, norm *LayerNorm) *TransformerStack {
 	var copies []tracer.Module
 	for range n {
 		copies = append(copies, clone(l))
 	}
-	s.Layers = NewModuleList(copies...)
-	return s
+	return &TransformerStack{layer: layer{class: "transformer." + class}, Norm: norm, Layers: NewModuleList(copies...)}
 }
 
 // Forward implements [tracer.Module].
