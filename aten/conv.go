@@ -136,10 +136,24 @@ func shapeConv(a *Args) []Meta {
 	sizes := []symbolic.Int{x.Sizes[0], w.Sizes[0]}
 	if transposed {
 		sizes[1] = w.Sizes[1].Mul(groups)
+		if w.Sizes[0].Mod(groups).Ne(symbolic.N(0)) {
+			Fail("Given groups=%v, expected weight to be divisible by %v at dimension 0, but got weight of size %s instead", groups, groups, sizesText(w.Sizes))
+		}
+	} else if w.Sizes[0].Lt(groups) {
+		Fail("Given groups=%v, expected weight to be at least %v at dimension 0, but got weight of size %s instead", groups, groups, sizesText(w.Sizes))
 	} else if w.Sizes[0].Mod(groups).Ne(symbolic.N(0)) {
 		Fail("Given groups=%v, expected weight to be divisible by %v at dimension 0, but got weight of size %v instead", groups, groups, w.Sizes)
 	}
+	if bias := a.OptTensor(2); bias != nil && (bias.Dim() != 1 || !bias.Sizes[0].Eq(sizes[1])) {
+		Fail("Given weight of size %s, expected bias to be 1-dimensional with %v elements, but got bias of size %s instead", sizesText(w.Sizes), sizes[1], sizesText(bias.Sizes))
+	}
 	for i := range n {
+		if w.Sizes[2+i].Int64() <= 0 || sizes[1].Int64() <= 0 {
+			Fail("could not create a primitive descriptor for the convolution forward propagation primitive: weight of size %s", sizesText(w.Sizes))
+		}
+		if transposed && outPad[i].Int64() < 0 {
+			Fail("negative output_padding is not supported")
+		}
 		if stride[i].Int64() <= 0 {
 			Fail("non-positive stride is not supported")
 		}

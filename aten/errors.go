@@ -1,8 +1,11 @@
 package aten
 
 import (
+	"errors"
 	"fmt"
 	"runtime/debug"
+
+	"github.com/pt2go/pt2/tensor"
 )
 
 // Error is the refusal of an operator, worded like PyTorch's exception of the same kind.
@@ -96,6 +99,10 @@ func recovered(op *Op, r any, err *error) {
 		name := ""
 		if op != nil {
 			name = op.Name()
+		}
+		if e, ok := r.(error); ok && (errors.Is(e, tensor.ErrMemory) || errors.Is(e, tensor.ErrSize)) {
+			*err = &Error{Kind: "RuntimeError", Op: name, Msg: e.Error()}
+			return
 		}
 		*err = &InternalError{Op: name, Value: r, Stack: debug.Stack()}
 	}

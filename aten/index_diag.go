@@ -208,6 +208,7 @@ func search(k *Kernel, seq, x, sorter *tensor.Tensor, right bool) {
 	Copy(k.Pool, k.Out[0], t)
 }
 
+// searchRows bisects with PyTorch's comparisons, which NaN makes false: it goes behind everything.
 func searchRows[T int64 | float64](seq, x []T, order []int64, n, perRow int64, right bool) []int64 {
 	out := make([]int64, len(x))
 	for i, v := range x {
@@ -225,7 +226,7 @@ func searchRows[T int64 | float64](seq, x []T, order []int64, n, perRow int64, r
 			if right {
 				return at(j) > v
 			}
-			return !(at(j) < v) && !(v != v && at(j) == at(j))
+			return at(j) >= v
 		}))
 	}
 	return out

@@ -108,6 +108,10 @@ var matmulOps = []Op{
 		if w.Dim() == 2 {
 			sizes = append(sizes, w.Sizes[0])
 		}
+		if bias := a.OptTensor(2); bias != nil {
+			sameDType(bias, w, "self and mat2")
+			expandable(bias, sizes)
+		}
 		return []Meta{Contig(x.DType, sizes...)}
 	}, CPU: linearKernel},
 	{Schema: "bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor", Decomp: func(b *Build, a *Args) []*Value {
@@ -479,6 +483,13 @@ func linearKernel(k *Kernel) {
 	if out.Numel() == 0 {
 		return
 	}
+	bias := k.OptT(2)
+	if bias != nil && (bias.Dim() != 1 || bias.Sizes()[0] != out.Sizes()[out.Dim()-1]) { // anything that broadcasts is a bias
+		plain := &Kernel{Args: &Args{Op: k.Op, V: []any{k.V[0], k.V[1], nil}}, Out: k.Out, Pool: k.Pool}
+		linearKernel(plain)
+		addScaled(plain, IntS(1), out, bias)
+		return
+	}
 	d := x.Sizes()[x.Dim()-1]
 	if w.Dim() == 1 {
 		w = w.WithView([]int64{1, d}, []int64{0, w.Strides()[0]}, w.Offset())
@@ -488,7 +499,6 @@ func linearKernel(k *Kernel) {
 	x2 := x.WithView([]int64{m, d}, []int64{d, 1}, x.Offset())
 	wt := w.WithView([]int64{d, n}, []int64{w.Strides()[1], w.Strides()[0]}, w.Offset())
 	o2 := out.WithView([]int64{m, n}, []int64{n, 1}, out.Offset())
-	bias := k.OptT(2)
 	if out.DType() == tensor.Float32 {
 		var ep *cpu.Epilogue
 		if bias != nil {

@@ -14,6 +14,8 @@ var normOps = []Op{
 	{Schema: "native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)", Tags: Core, Shape: func(a *Args) []Meta {
 		x := a.Tensor(0)
 		n := layerDims(x, a.Ints(1))
+		layerParam("weight", a.OptTensor(2), a.Ints(1))
+		layerParam("bias", a.OptTensor(3), a.Ints(1))
 		m := Contig(x.DType, x.Sizes...)
 		stat := append([]symbolic.Int{}, x.Sizes[:x.Dim()-n]...)
 		for range n {
@@ -33,10 +35,12 @@ var normOps = []Op{
 	}},
 	{Schema: "rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor", Shape: func(a *Args) []Meta {
 		layerDims(a.Tensor(0), a.Ints(1))
+		layerParam("weight", a.OptTensor(2), a.Ints(1))
 		return []Meta{Contig(ResultType(a.Tensor(0), a.OptTensor(2)), a.Tensor(0).Sizes...)}
 	}, CPU: rmsKernel},
 	{Schema: "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int group, float eps) -> (Tensor, Tensor, Tensor)", Tags: Core, Shape: func(a *Args) []Meta {
 		x := a.Tensor(0)
+		checkGroups(a, x)
 		m := Contig(x.DType, x.Sizes...)
 		if x.SuggestChannelsLast() {
 			m.Strides = ChannelsLastStrides(x.Sizes)
@@ -85,6 +89,7 @@ var normOps = []Op{
 	}},
 	{Schema: "_native_batch_norm_legit_no_training(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor)", Tags: Core, Shape: func(a *Args) []Meta {
 		x := a.Tensor(0)
+		channelParams(a, 5)
 		stat := Contig(statDType(x, a.V[1:5]), symbolic.N(0))
 		return []Meta{batchMeta(x), stat, stat}
 	}, CPU: func(k *Kernel) {
@@ -97,6 +102,7 @@ var normOps = []Op{
 	}},
 	{Schema: "_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, Tensor? bias, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)", Tags: Core, Shape: func(a *Args) []Meta {
 		x := a.Tensor(0)
+		channelParams(a, 3)
 		stat := Contig(statDType(x, a.V[1:3]), x.Sizes[1])
 		return []Meta{batchMeta(x), stat, stat}
 	}, CPU: func(k *Kernel) {
@@ -111,6 +117,7 @@ var normOps = []Op{
 	}},
 	{Schema: "_native_batch_norm_legit_functional(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor running_mean_out, Tensor running_var_out)", Shape: func(a *Args) []Meta {
 		x := a.Tensor(0)
+		channelParams(a, 5)
 		n := symbolic.N(0)
 		if a.Bool(5) {
 			n = x.Sizes[1]
@@ -191,6 +198,42 @@ func layerDims(x *Value, shape []symbolic.Int) int {
 		Fail("Given normalized_shape=%v, expected input with shape [*%v], but got input of size%v", shape, shape, x.Sizes)
 	}
 	return n
+}
+
+// layerParam checks a layer norm's weight or bias.
+func layerParam(name string, v *Value, shape []symbolic.Int) {
+	if v != nil && (v.Dim() != len(shape) || !SameSizes(v.Sizes, shape)) {
+		Fail("Expected %s to be of same shape as normalized_shape, but got %s of shape %s and normalized_shape = %s", name, name, sizesText(v.Sizes), sizesText(shape))
+	}
+}
+
+// checkGroups checks the arguments of native_group_norm.
+func checkGroups(a *Args, x *Value) {
+	n, c, hw, g := a.Int(3), a.Int(4), a.Int(5), a.I64(6)
+	if g <= 0 || c.Int64()%g != 0 {
+		Fail("Expected number of channels in input to be divisible by num_groups, but got input of shape %s and num_groups=%d", sizesText(x.Sizes), g)
+	}
+	for i, name := range [...]string{"weight", "bias"} {
+		if v := a.OptTensor(1 + i); v != nil && (v.Dim() != 1 || !v.Sizes[0].Eq(c)) {
+			Fail("Expected %s to be a vector of size equal to the number of channels in input, but got %s of shape %s and input of shape %s", name, name, sizesText(v.Sizes), sizesText(x.Sizes))
+		}
+	}
+	if n.Int64() < 0 || c.Int64() < 0 || hw.Int64() < 0 || !x.Numel().Eq(n.Mul(c).Mul(hw)) || x.Dim() < 2 || !x.Sizes[0].Eq(n) || !x.Sizes[1].Eq(c) {
+		Fail("Expected X.numel() == N * C * HxW to be true, but got false.")
+	}
+}
+
+// channelParams checks that the parameters of a batch norm, arguments 1 to n-1, have one number a channel.
+func channelParams(a *Args, n int) {
+	x := a.Tensor(0)
+	if x.Dim() < 2 {
+		return // batchMeta refuses it
+	}
+	for i, name := range []string{"weight", "bias", "running_mean", "running_var"}[:n-1] {
+		if v := a.OptTensor(1 + i); v != nil && (v.Dim() != 1 || !v.Sizes[0].Eq(x.Sizes[1])) {
+			Fail("%s should contain %v elements not %v", name, x.Sizes[1], v.Numel())
+		}
+	}
 }
 
 func batchMeta(x *Value) Meta {

@@ -71,7 +71,14 @@ func shapeQuantile(a *Args) []Meta {
 			sizes = append(sizes, symbolic.N(1))
 		}
 	}
-	return []Meta{Contig(x.DType, sizes...)}
+	m := Contig(x.DType, sizes...)
+	if q.Dim() == 1 { // it is made as the last dimension and then moved
+		n := q.Sizes[0]
+		m = Contig(x.DType, append(cloneInts(sizes[1:]), n)...)
+		last := len(sizes) - 1
+		m = Strided(x.DType, sizes, append([]symbolic.Int{m.Strides[last]}, m.Strides[:last]...))
+	}
+	return []Meta{m}
 }
 
 func quantileKernel(k *Kernel, skipNaN bool) {
@@ -121,11 +128,9 @@ func quantileKernel(k *Kernel, skipNaN bool) {
 	storeF64(k, k.Out[0], res)
 }
 
+// quantileOf finds the place of q in double precision and interpolates in the input's.
 func quantileOf(sorted []float64, q float64, how string, single bool) float64 {
 	rank := q * float64(len(sorted)-1)
-	if single {
-		rank = float64(float32(q) * float32(len(sorted)-1))
-	}
 	lo, hi := math.Floor(rank), math.Ceil(rank)
 	switch how {
 	case "lower":
@@ -138,6 +143,9 @@ func quantileOf(sorted []float64, q float64, how string, single bool) float64 {
 	w := rank - lo
 	if how == "midpoint" {
 		w = 0.5
+	}
+	if single {
+		return float64(lerp(float32(sorted[int(lo)]), float32(sorted[int(hi)]), float32(w)))
 	}
 	return lerp(sorted[int(lo)], sorted[int(hi)], w)
 }
@@ -215,9 +223,16 @@ func trapezoidDX(fold string) func(b *Build, a *Args) []*Value {
 			return emptyTrapezoid(b, y, d, fold)
 		}
 		dx, _ := toScalar(a.V[1])
-		l, h := halves(b, y, d)
-		sum := b.Call("add.Tensor", l, h)
-		return trapezoidFold(b, b.Call("mul.Scalar", sum, dx), d-y.Dim(), fold)
+		if fold == "cumsum" {
+			l, h := halves(b, y, d)
+			half := FloatS(dx.Float64() / 2)
+			if dx.Kind == ComplexScalar {
+				half = ComplexS(dx.C / 2)
+			}
+			return One(b.Call("cumsum", b.Call("mul.Scalar", b.Call("add.Tensor", l, h), half), d-y.Dim()))
+		}
+		ends := b.Call("mul.Scalar", b.Call("add.Tensor", b.Call("select.int", y, d, 0), b.Call("select.int", y, d, -1)), 0.5)
+		return One(b.Call("mul.Scalar", b.Call("sub.Tensor", b.Call(fold, y, []int{d}), ends), dx))
 	}
 }
 

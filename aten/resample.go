@@ -148,11 +148,17 @@ func upsample(name string, n int, f taps) []Op {
 
 func vecSize(a *Args, n, scale int) []symbolic.Int {
 	if a.Has(1) {
+		if a.Has(scale) {
+			Fail("Must specify exactly one of output_size and scale_factors")
+		}
 		return a.Ints(1)
 	}
 	sc := a.Floats(scale)
-	if len(sc) != n {
+	if !a.Has(scale) {
 		Fail("Must specify exactly one of output_size and scale_factors")
+	}
+	if len(sc) != n || a.Tensor(0).Dim() != n+2 {
+		Fail("Expected static_cast<int64_t>(scale_factors->size()) == spatial_dimensions to be true, but got false.")
 	}
 	out := make([]symbolic.Int, n)
 	for i := range out {

@@ -78,14 +78,14 @@ var sortOps = []Op{
 		quickSelect(lane, at, func(a, b sortKey) bool { return a.key > b.key })
 		return lane[at]
 	}),
-	pickOp("median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", 1, func(_ *Kernel, lane []sortKey) sortKey {
-		return medianOf(lane, false)
+	pickOp("median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", 1, func(k *Kernel, lane []sortKey) sortKey {
+		return medianOf(lane, k.T(0).DType().IsFloat(), false)
 	}),
-	pickOp("nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", 1, func(_ *Kernel, lane []sortKey) sortKey {
-		return medianOf(lane, true)
+	pickOp("nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", 1, func(k *Kernel, lane []sortKey) sortKey {
+		return medianOf(lane, k.T(0).DType().IsFloat(), true)
 	}),
-	pickOp("mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)", 1, func(_ *Kernel, lane []sortKey) sortKey {
-		return modeOf(lane)
+	pickOp("mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)", 1, func(k *Kernel, lane []sortKey) sortKey {
+		return modeOf(lane, k.T(0).DType().IsFloat())
 	}),
 	medianAll("median(Tensor self) -> Tensor", false),
 	medianAll("nanmedian(Tensor self) -> Tensor", true),
@@ -97,7 +97,7 @@ type sortKey struct {
 	idx int64
 }
 
-// nanKey is the key of every NaN.
+// nanKey is the key of every NaN, and of the largest integer.
 const nanKey = math.MaxInt64
 
 // orderKeys fills lane with the keys of n elements of dt at p, step elements apart.
@@ -262,10 +262,10 @@ func withDim(t *tensor.Tensor, d int) *tensor.Tensor {
 }
 
 // medianOf picks the lower of the middle elements, equal ones in the order of their indices: the first NaN if there is one, unless NaNs are left out.
-func medianOf(lane []sortKey, skipNaN bool) sortKey {
+func medianOf(lane []sortKey, float, skipNaN bool) sortKey {
 	nan := 0
 	for _, e := range lane {
-		if e.key == nanKey {
+		if float && e.key == nanKey {
 			if !skipNaN {
 				return e
 			}
@@ -277,13 +277,15 @@ func medianOf(lane []sortKey, skipNaN bool) sortKey {
 	return lane[mid]
 }
 
-// modeOf picks the least of the most frequent elements; NaNs all differ.
-func modeOf(lane []sortKey) sortKey {
-	introSort(lane, func(a, b sortKey) bool { return a.key < b.key })
+// modeOf picks the first of the most frequent elements in the order that PyTorch's unstable sort leaves. NaNs all differ, and that sort
+// takes them for equal to everything.
+func modeOf(lane []sortKey, float bool) sortKey {
+	isNaN := func(e sortKey) bool { return float && e.key == nanKey }
+	introSort(lane, func(a, b sortKey) bool { return a.key < b.key && !isNaN(b) })
 	best, most, run := lane[0], 0, 0
 	for i, e := range lane {
 		run++
-		if i+1 < len(lane) && lane[i+1].key == e.key && e.key != nanKey {
+		if i+1 < len(lane) && lane[i+1].key == e.key && !isNaN(e) {
 			continue
 		}
 		if run > most {
@@ -311,7 +313,7 @@ func medianAll(schema string, skipNaN bool) Op {
 			lane := make([]sortKey, n)
 			orderKeys(lane, base(x), x.DType(), 1)
 			size := int64(x.DType().Size())
-			copyElement(base(k.Out[0]), unsafe.Add(base(x), medianOf(lane, skipNaN).idx*size), uintptr(size))
+			copyElement(base(k.Out[0]), unsafe.Add(base(x), medianOf(lane, x.DType().IsFloat(), skipNaN).idx*size), uintptr(size))
 		},
 	}
 }

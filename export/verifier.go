@@ -205,7 +205,7 @@ func checkInputs(p *Program) error {
 			}
 			ok = inState
 		case Buffer:
-			if inState && !*s.Persistent && p.p.SchemaVersion.Major >= 8 {
+			if inState && !*s.Persistent {
 				return &SpecError{in.Name, fmt.Sprintf("the non-persistent buffer %q is in the state dict", s.Target)}
 			}
 			ok = inState || inConstants

@@ -44,6 +44,15 @@ func (s *Set) addGuard(text string, slots map[source]int) error {
 	if err := e.Known(); err != nil {
 		return err
 	}
+	unknown := ""
+	e.Symbols(func(name string) {
+		if name[0] != '#' {
+			unknown = name
+		}
+	})
+	if unknown != "" {
+		return fmt.Errorf("unknown name %s", unknown)
+	}
 	g.expr = e
 	g.ints = symbolic.CompileInt(e, func(name string) (int, bool) {
 		i, err := strconv.Atoi(name[1:])

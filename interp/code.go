@@ -148,7 +148,11 @@ func (c *compiler) bind(n *export.Node) (step, error) {
 	}
 	if fn, ok := scalarFuncs[n.Target]; ok {
 		s.fn = fn
-		return s, c.plain(&s, n)
+		err := c.plain(&s, n)
+		if err == nil && len(s.kw) > 0 {
+			err = fmt.Errorf("%s takes no keyword arguments", n.Target)
+		}
+		return s, err
 	}
 	op := n.Op
 	if op == nil {

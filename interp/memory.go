@@ -66,12 +66,15 @@ func (b *budget) reserve(n int64) error {
 }
 
 func (b *budget) room(n int64) error {
-	if b.limit <= 0 {
-		return nil
+	limit := b.limit
+	if limit <= 0 { // more than the machine has would end the process
+		if limit = tensor.MachineMemory(); limit <= 0 {
+			return nil
+		}
 	}
-	for b.state+b.running+b.waiting+n > b.limit {
+	for b.state+b.running+b.waiting+n > limit {
 		if len(b.idle) == 0 {
-			return &aten.LimitError{Need: n, Used: b.state + b.running, Limit: b.limit}
+			return &aten.LimitError{Need: n, Used: b.state + b.running, Limit: limit}
 		}
 		b.forget(0)
 	}

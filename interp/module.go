@@ -3,6 +3,7 @@ package interp
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -211,7 +212,7 @@ func (m *Module) Reset() {
 func (m *Module) Run(ctx context.Context, inputs ...any) (outputs []any, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			outputs, err = nil, &PanicError{Value: r}
+			outputs, err = nil, &PanicError{Value: r, Stack: debug.Stack()}
 		}
 	}()
 	in, err := normalize(inputs)
@@ -248,7 +249,10 @@ func (m *Module) resolve(outputs []any) {
 }
 
 // PanicError is a fault of this library that surfaced while a program ran.
-type PanicError struct{ Value any }
+type PanicError struct {
+	Value any
+	Stack []byte // where
+}
 
 // Error gives what was recovered.
 func (e *PanicError) Error() string { return fmt.Sprintf("interp: internal error: %v", e.Value) }

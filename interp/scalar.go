@@ -20,14 +20,14 @@ var scalarFuncs = map[string]scalarFunc{
 	"_operator.truediv":  trueDiv,
 	"_operator.pow":      pow,
 	"_operator.neg":      neg,
-	"_operator.pos":      func(a []any) (any, error) { return a[0], arity(a, 1) },
+	"_operator.pos":      unary(func(x any) (any, error) { return x, nil }),
 	"_operator.abs":      abs,
 	"_operator.lshift":   intFunc(func(x, y int64) (int64, error) { return shift(x, y) }),
 	"_operator.rshift":   intFunc(func(x, y int64) (int64, error) { return shiftRight(x, y) }),
 	"_operator.and_":     logic(func(x, y int64) int64 { return x & y }),
 	"_operator.or_":      logic(func(x, y int64) int64 { return x | y }),
 	"_operator.xor":      logic(func(x, y int64) int64 { return x ^ y }),
-	"_operator.not_":     func(a []any) (any, error) { return !truth(a[0]), arity(a, 1) },
+	"_operator.not_":     unary(func(x any) (any, error) { return !truth(x), nil }),
 	"_operator.eq":       compare(func(c int, nan bool) bool { return c == 0 && !nan }),
 	"_operator.ne":       compare(func(c int, nan bool) bool { return c != 0 || nan }),
 	"_operator.lt":       compare(func(c int, nan bool) bool { return c < 0 && !nan }),
@@ -39,13 +39,10 @@ var scalarFuncs = map[string]scalarFunc{
 	"math.floor":         toInt(math.Floor),
 	"math.ceil":          toInt(math.Ceil),
 	"round":              toInt(math.RoundToEven),
-	"torch.sym_float": func(a []any) (any, error) {
-		f, err := toFloat(a[0])
-		return f, err
-	},
-	"torch.sym_not": func(a []any) (any, error) { return !truth(a[0]), arity(a, 1) },
-	"torch.sym_max": extremum(1),
-	"torch.sym_min": extremum(-1),
+	"torch.sym_float":    unary(func(x any) (any, error) { return wrap(toFloat(x)) }),
+	"torch.sym_not":      unary(func(x any) (any, error) { return !truth(x), nil }),
+	"torch.sym_max":      extremum(1),
+	"torch.sym_min":      extremum(-1),
 	"torch.sym_ite": func(a []any) (any, error) {
 		if err := arity(a, 3); err != nil {
 			return nil, err
@@ -75,6 +72,16 @@ var scalarFuncs = map[string]scalarFunc{
 
 // IsScalarFunc reports a graph target that is a Python function over numbers.
 func IsScalarFunc(target string) bool { _, ok := scalarFuncs[target]; return ok }
+
+// unary is a function of one argument.
+func unary(f func(x any) (any, error)) scalarFunc {
+	return func(a []any) (any, error) {
+		if err := arity(a, 1); err != nil {
+			return nil, err
+		}
+		return f(a[0])
+	}
+}
 
 func arity(a []any, n int) error {
 	if len(a) != n {

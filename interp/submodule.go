@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"strings"
 	"sync"
 
@@ -183,7 +184,7 @@ func (m *InterpreterModule) text(class string) string {
 func (m *InterpreterModule) Call(ctx context.Context, args []any, kwargs pytree.Dict) (out any, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			out, err = nil, &PanicError{Value: r}
+			out, err = nil, &PanicError{Value: r, Stack: debug.Stack()}
 		}
 	}()
 	m.base.mu.Lock()

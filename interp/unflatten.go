@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"runtime/debug"
 	"strings"
 
 	"github.com/pt2go/pt2/aten"
@@ -270,7 +271,7 @@ func (u *UnflattenedModule) run(ctx context.Context, inputs []any) (out []any, e
 	}
 	defer func() {
 		if r := recover(); r != nil {
-			out, err = nil, &PanicError{Value: r}
+			out, err = nil, &PanicError{Value: r, Stack: debug.Stack()}
 		}
 	}()
 	args := make([]any, len(inputs))

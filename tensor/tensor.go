@@ -20,10 +20,16 @@ type Storage struct {
 	readOnly bool
 }
 
-// AlignedBytes returns n zero bytes that begin at a multiple of [Align].
+// AlignedBytes returns n zero bytes that begin at a multiple of [Align]. More than the machine has is a panic with an error that wraps
+// [ErrMemory], because what the runtime does then cannot be recovered from.
 func AlignedBytes(n int) []byte {
 	if n == 0 {
 		return nil
+	}
+	if n > 1<<28 {
+		if most := MachineMemory(); most > 0 && int64(n) > most {
+			panic(fmt.Errorf("%w: you tried to allocate %d bytes", ErrMemory, n))
+		}
 	}
 	b := make([]byte, n+Align-1)
 	k := int(-uintptr(unsafe.Pointer(&b[0])) & (Align - 1))
@@ -60,6 +66,9 @@ type Tensor struct {
 
 // ErrBounds is the kind of error for a view that leaves its storage.
 var ErrBounds = errors.New("view leaves its storage")
+
+// ErrMemory is the kind of error for memory that the machine does not have.
+var ErrMemory = errors.New("tensor: can't allocate memory")
 
 // ErrSize is the kind of error for sizes that are negative or whose product overflows.
 var ErrSize = errors.New("invalid size")

@@ -3,6 +3,7 @@ package passes
 import (
 	"fmt"
 	"maps"
+	"runtime"
 	"strings"
 
 	"github.com/pt2go/pt2/aten"
@@ -121,6 +122,9 @@ func (r *recorder) try(f Decomp, op *aten.Op, a *aten.Args) (out []*aten.Value, 
 		if e := recover(); e != nil {
 			switch e.(type) {
 			case *unrecordable, *aten.Error, *aten.DataError:
+			case runtime.Error:
+				r.infer(op, a) // refuses what the formula did not expect
+				panic(e)
 			default:
 				panic(e)
 			}
