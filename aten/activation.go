@@ -218,9 +218,6 @@ func shapeSoftmax(a *Args) []Meta {
 	}
 	m := LikeMeta(x, dt, NoFormat)
 	m.Strides = ContiguousStrides(x.Sizes)
-	if x.IsChannelsLast() {
-		m.Strides = x.Strides
-	}
 	return []Meta{m}
 }
 

@@ -1,6 +1,8 @@
 package aten
 
 import (
+	"slices"
+
 	"github.com/pt2go/pt2/symbolic"
 	"github.com/pt2go/pt2/tensor"
 )
@@ -314,7 +316,14 @@ func stackDecomp(b *Build, a *Args) []*Value {
 		if !SameSizes(x.Sizes, xs[0].Sizes) {
 			Fail("stack expects each tensor to be equal size, but got %s at entry 0 and %s at entry %d", sizesText(xs[0].Sizes), sizesText(x.Sizes), i)
 		}
-		out[i] = b.Call("unsqueeze", x, d)
+		out[i] = x
+	}
+	if first := xs[0]; d < first.Dim() && first.SuggestChannelsLast() { // cat keeps that order of images
+		sizes := slices.Insert(cloneInts(first.Sizes), d, symbolic.N(int64(len(xs))))
+		return One(b.Call("view", b.Call("cat", out, d), sizes))
+	}
+	for i := range out {
+		out[i] = b.Call("unsqueeze", out[i], d)
 	}
 	return One(b.Call("cat", out, d))
 }
@@ -449,7 +458,7 @@ func rollDecomp(b *Build, a *Args) []*Value {
 		start := size.Sub(shifts[i]).Mod(size)
 		x = b.Call("cat", []*Value{b.Call("narrow", x, d, start, size.Sub(start)), b.Call("narrow", x, d, 0, start)}, d)
 	}
-	return One(x)
+	return One(b.Call("contiguous", x))
 }
 
 // flipped looks at t backwards along dims. Its strides are negative: it is only for copying from.

@@ -256,7 +256,7 @@ func borderSource(at, size int64, reflect bool) int64 {
 func circularPad(b *Build, a *Args) []*Value {
 	x, pad := a.Tensor(0), a.Ints(1)
 	n := len(pad) / 2
-	Check(len(pad) == 2*n && x.Dim() == n+2 || x.Dim() == n+1, "Invalid padding size, expected %d but got %d", 2*(x.Dim()-2), len(pad))
+	Check(len(pad) == 2*n && (x.Dim() == n+2 || x.Dim() == n+1), "Invalid padding size, expected %d but got %d", 2*(x.Dim()-2), len(pad))
 	zero := symbolic.N(0)
 	for i := n - 1; i >= 0; i-- {
 		d := x.Dim() - 1 - i
@@ -274,7 +274,7 @@ func circularPad(b *Build, a *Args) []*Value {
 		}
 		x = b.Call("cat", parts, d)
 	}
-	return One(x)
+	return One(b.Call("contiguous", x)) // in PyTorch it is written into new memory
 }
 
 // pixelShuffle copies between image [..., C, H*r, W*r] and channels [..., C*r*r, H, W], to the image or back.

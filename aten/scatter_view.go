@@ -12,7 +12,7 @@ func maskedFillOps() []Op {
 	shape := func(a *Args) []Meta {
 		x, mask := a.Tensor(0), a.Tensor(1)
 		Check(mask.DType == tensor.Bool, "masked_fill_ only supports boolean masks, but got mask with dtype %s", mask.DType)
-		return []Meta{PointwiseMeta(x.DType, x, mask)}
+		return []Meta{Contig(x.DType, broadcast2(x.Sizes, mask.Sizes)...)} // whatever the layout of self
 	}
 	scalar := func(k *Kernel) *tensor.Tensor { return scalarIn(k.Out[0].DType(), k.Scalar(2)) }
 	number := func(k *Kernel) *tensor.Tensor { return k.as(k.T(2), k.Out[0].DType()) }

@@ -310,6 +310,9 @@ func runAddBatchDim(r *runner, s *step, f frame) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if t.Dim() == 0 {
+		return nil, errors.New("vmap: a tensor without dimensions has none to map over")
+	}
 	v, err := r.do("aten.movedim.int", t, n[0], int64(0))
 	if err != nil {
 		return nil, err

@@ -123,7 +123,9 @@ func (r *recorder) try(f Decomp, op *aten.Op, a *aten.Args) (out []*aten.Value, 
 			switch e.(type) {
 			case *unrecordable, *aten.Error, *aten.DataError:
 			case runtime.Error:
-				r.infer(op, a) // refuses what the formula did not expect
+				if _, err := r.shapes(op, a); err != nil { // what the formula did not expect
+					panic(err)
+				}
 				panic(e)
 			default:
 				panic(e)
