@@ -219,7 +219,7 @@ func TestGuardExpressions(t *testing.T) {
 }
 
 func TestErrorShowsValues(t *testing.T) {
-	set := compile(t, Spec{Inputs: []Input{in(t, "x", "", "s1"), in(t, "y", "", "s2")}, Guards: []string{"Symbol('s27', positive=True, integer=True) > 1", "L['x'].size()[0] == (2*L['y'].size()[0])"}})
+	set := compile(t, Spec{Inputs: []Input{in(t, "x", "", "s1"), in(t, "y", "", "s2")}, Guards: []string{"L['x'].size()[0] == (2*L['y'].size()[0])"}})
 	_, err := set.Check([]any{ones(t, 3), ones(t, 4)}, true)
 	if want := "Guard failed: x.size()[0] == 2 * y.size()[0], got x.size()[0] = 3, y.size()[0] = 4"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
@@ -235,6 +235,7 @@ func TestNotUnderstood(t *testing.T) {
 		"q == 3":                                         "unknown name q",
 		"os.system('x') == 0":                            "unknown name os",
 		"unheard_of(L['x'].size()[0]) == 0":              "unheard_of: undefined function",
+		"Symbol('s27', integer=True) == 0":               "unknown name s27",
 		"torch.sym_float(1, 2) == L['x'].size()[0]":      "takes 1 arguments",
 		strings.Repeat("(", 500) + "1":                   "nested more than",
 		"L['x'].size()[99999999999999999999] == 3":       "malformed dimension",
