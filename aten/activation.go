@@ -31,16 +31,6 @@ var activationOps = concat(
 	act("log_sigmoid", 0, logSigmoid, nil),
 	[]Op{
 		{Schema: "relu6(Tensor self) -> Tensor", Decomp: func(b *Build, a *Args) []*Value { return One(b.Call("hardtanh", a.Tensor(0), 0, 6)) }},
-		{Schema: "gelu(Tensor self, *, str approximate='none') -> Tensor", Tags: Core | Pointwise, Shape: shapeSame, CPU: func(k *Kernel) {
-			switch k.Str(1) {
-			case "tanh":
-				k.Map1(geluTanh, k.T(0))
-			case "none":
-				k.Map1(geluErf, k.T(0))
-			default:
-				Fail("approximate argument must be either none or tanh.")
-			}
-		}},
 		{Schema: "elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor", Tags: Core | Pointwise, Shape: shapeSame, CPU: func(k *Kernel) {
 			alpha, scale, in := k.Scalar(1).Float64(), k.Scalar(2).Float64(), k.Scalar(3).Float64()
 			k.Map1(real1(func(x float64) float64 {
@@ -176,21 +166,6 @@ func softplus(x, beta, threshold float64) float64 {
 }
 
 func logSigmoid(x float64) float64 { return math.Min(x, 0) - math.Log1p(math.Exp(-math.Abs(x))) }
-
-var geluErf = geluOf("gelu", func(x float64) float64 { return 0.5 * x * (1 + math.Erf(x*math.Sqrt2/2)) })
-
-var geluTanh = geluOf("gelu_tanh", func(x float64) float64 {
-	const c = 0.7978845608028654 // sqrt(2/pi)
-	return 0.5 * x * (1 + math.Tanh(c*(x+0.044715*x*x*x)))
-})
-
-func geluOf(name string, f func(float64) float64) Fn1 {
-	fn := real1(f)
-	if fast := fastF32(name); fast != nil {
-		fn.F32 = fast
-	}
-	return fn
-}
 
 func softmaxInt(name string) func(b *Build, a *Args) []*Value {
 	return func(b *Build, a *Args) []*Value {

@@ -3,7 +3,7 @@ package aten
 // families lists all operator tables. An operator lives in exactly one of them.
 func families() [][]Op {
 	return [][]Op{
-		arithmeticOps, compareOps, bitwiseOps, unaryOps, activationOps, activationBackwardOps, specialOps, lossOps, lossBackwardOps, ctcOps, linearLossOps, complexOps,
+		arithmeticOps, compareOps, bitwiseOps, unaryOps, activationOps, geluOps, activationBackwardOps, specialOps, lossOps, lossBackwardOps, ctcOps, linearLossOps, complexOps,
 		reductionOps, quantileOps, scanOps, sortOps, uniqueOps,
 		viewOps, splitOps, copyOps, creationOps, windowOps, joinOps, indexOps, diagonalOps, scatterOps, padOps, viewBackwardOps,
 		matmulOps, groupedOps, linalgOps, linalgFactorOps, linalgSolveOps, linalgEigOps, fftOps, stftOps, distanceOps,

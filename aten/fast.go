@@ -7,7 +7,7 @@ var vectorF32 = map[string]func(d, x []float32){
 	"exp": cpu.ExpF32, "expm1": cpu.Expm1F32, "log": cpu.LogF32, "log1p": cpu.Log1pF32, "sqrt": cpu.SqrtF32, "rsqrt": cpu.RsqrtF32,
 	"sin": cpu.SinF32, "cos": cpu.CosF32, "tanh": cpu.TanhF32, "erf": cpu.ErfF32, "sigmoid": cpu.SigmoidF32,
 	"reciprocal": cpu.ReciprocalF32, "silu": cpu.SiLUF32, "mish": cpu.MishF32, "hardswish": cpu.HardSwishF32,
-	"hardsigmoid": cpu.HardSigmoidF32, "gelu": cpu.GELUF32, "gelu_tanh": cpu.GELUTanhF32, "relu": cpu.ReLUF32,
+	"hardsigmoid": cpu.HardSigmoidF32, "relu": cpu.ReLUF32,
 }
 
 // fastF32 gives the SIMD form of a float32 function over blocks, nil if there is none.

@@ -41,7 +41,7 @@ var bodies = map[string]func(a *Args) *Body{
 	"aten.hardtanh.default":      clampBody,
 	"aten.leaky_relu.default":    leakyBody,
 	"aten.elu.default":           eluBody,
-	"aten.gelu.default":          geluBody,
+	"aten.gelu.default":          func(a *Args) *Body { return geluBody(a.Tensor(0), GELUFormOf(a)) },
 	"aten.softplus.default":      softplusBody,
 	"aten._prelu_kernel.default": func(a *Args) *Body { return body2("prelu", a, cpu.PReLUF32) },
 	"aten.where.self":            whereBody,
@@ -205,13 +205,6 @@ func eluBody(a *Args) *Body {
 		b.Act = cpu.Activation{Kind: cpu.ActELU, Lo: alpha}
 	}
 	return b
-}
-
-func geluBody(a *Args) *Body {
-	if a.Str(1) == "tanh" {
-		return actBody("gelu_tanh", cpu.ActGELUTanh, cpu.GELUTanhF32)(a)
-	}
-	return actBody("gelu", cpu.ActGELU, cpu.GELUF32)(a)
 }
 
 func softplusBody(a *Args) *Body {

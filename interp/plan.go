@@ -158,11 +158,12 @@ func (m *Module) compile(p *planned, st *state, in []any) error {
 	}
 	var exact []*aten.Value
 	if rec.Relaxed() {
-		// A second recording tells the strides that the caller must see.
-		_, ok, err := plan.Record(func(r *plan.Recorder) error { return m.record(r, st, in, &exact, &p.user) }, m.opts.Pool, true)
+		// A second recording tells the strides that the caller must see, and what follows from those within.
+		ex, ok, err := plan.Record(func(r *plan.Recorder) error { return m.record(r, st, in, &exact, &p.user) }, m.opts.Pool, true)
 		if err != nil || !ok {
 			return err
 		}
+		rec.Follow(ex)
 	}
 	if p.plan, err = rec.Finish(outputs, exact, plan.Options{Without: m.opts.WithoutPasses, Cache: cache}); err != nil {
 		return err

@@ -2,8 +2,10 @@ package plan
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/pt2go/pt2/aten"
 	"github.com/pt2go/pt2/symbolic"
@@ -11,38 +13,42 @@ import (
 )
 
 // formula is an operator written out as others, as run_decompositions and hand-written models have it: the text of the expression over
-// x with constants in three digits, and operands of commutative functions in alphabetical order.
+// x with the constants of [numberText], and operands of commutative functions in alphabetical order.
 type formula struct {
 	text string
-	op   string
+	op   *aten.Op
 	args []any // after x
 }
 
-var formulas = func() map[string]formula {
+var formulas = sync.OnceValue(func() map[string]formula {
 	const (
 		clamp3 = "clamp[0 6](add_c[3](x))"
 		cube   = "add(mul_c[0.0447](cube(x)),x)"
 		tanh   = "add_c[1](tanh(mul_c[0.798](" + cube + ")))"
 	)
 	m := map[string]formula{}
-	add := func(op string, args []any, texts ...string) {
+	add := func(op *aten.Op, args []any, texts ...string) {
 		for _, t := range texts {
 			m[t] = formula{t, op, args}
 		}
 	}
-	add("aten.silu.default", nil, "mul(sigmoid(x),x)", "div(x,add_c[1](exp(neg(x))))")
-	add("aten.hardsigmoid.default", nil, "div_c[6]("+clamp3+")", "mul_c[0.167]("+clamp3+")")
-	add("aten.hardswish.default", nil, "mul(hardsigmoid(x),x)", "div_c[6](mul("+clamp3+",x))", "mul_c[0.167](mul("+clamp3+",x))",
+	builtin := aten.Builtin().Lookup
+	add(builtin("aten.silu.default"), nil, "mul(sigmoid(x),x)", "div(x,add_c[1](exp(neg(x))))")
+	add(builtin("aten.hardsigmoid.default"), nil, "div_c[6]("+clamp3+")", "mul_c[0.167]("+clamp3+")")
+	add(builtin("aten.hardswish.default"), nil, "mul(hardsigmoid(x),x)", "div_c[6](mul("+clamp3+",x))", "mul_c[0.167](mul("+clamp3+",x))",
 		"mul(div_c[6]("+clamp3+"),x)", "mul(mul_c[0.167]("+clamp3+"),x)")
 	for _, in := range []string{"mul_c[0.707](x)", "div_c[1.41](x)"} {
 		erf := "add_c[1](erf(" + in + "))"
-		add("aten.gelu.default", []any{"none"}, "mul("+erf+",mul_c[0.5](x))", "mul_c[0.5](mul("+erf+",x))", "mul(mul_c[0.5]("+erf+"),x)",
-			"mul("+erf+",div_c[2](x))")
+		none := []any{"none"}
+		add(aten.GELU(aten.GELUHalfFirst), none, "mul("+erf+",mul_c[0.5](x))", "mul(mul_c[0.5]("+erf+"),x)", "mul("+erf+",div_c[2](x))")
+		add(aten.GELU(aten.GELUHalfLast), none, "mul_c[0.5](mul("+erf+",x))")
 	}
-	add("aten.gelu.default", []any{"tanh"}, "mul("+tanh+",mul_c[0.5](x))", "mul_c[0.5](mul("+tanh+",x))", "mul(mul_c[0.5]("+tanh+"),x)")
-	add("aten.mish.default", nil, "mul(tanh(softplus(x)),x)")
+	approximate := []any{"tanh"}
+	add(aten.GELU(aten.GELUTanhHalfFirst), approximate, "mul("+tanh+",mul_c[0.5](x))", "mul(mul_c[0.5]("+tanh+"),x)")
+	add(aten.GELU(aten.GELUTanhHalfLast), approximate, "mul_c[0.5](mul("+tanh+",x))")
+	add(builtin("aten.mish.default"), nil, "mul(tanh(softplus(x)),x)")
 	return m
-}()
+})
 
 // maxFormula bounds the depth of an expression that is read.
 const maxFormula = 9
@@ -59,15 +65,25 @@ func (g *graph) recognizeActivations() {
 			continue
 		}
 		for _, x := range g.leaves(b, nil, maxFormula) {
-			f, ok := formulas[g.text(b, x, maxFormula)]
+			f, ok := formulas()[g.text(b, x, maxFormula)]
 			if !ok || x.DType != tensor.Float32 || !aligned(x, in.Outs[0]) || !g.stable(x, g.firstUse(x), j) {
 				continue
 			}
-			op := aten.Builtin().Lookup(f.op)
-			g.set(j, &Instr{Op: op, Args: &aten.Args{Op: op, V: append([]any{x}, f.args...)}, Outs: in.Outs})
+			g.set(j, &Instr{Op: f.op, Args: &aten.Args{Op: f.op, V: append([]any{x}, f.args...)}, Outs: in.Outs})
 			break
 		}
 	}
+}
+
+// numberText is a number of a formula in three digits. A number that is near to one, but is another, has a text that occurs in no formula.
+func numberText(c float32) string {
+	const rounding = 1.0 / (1 << 21) // programs spell out constants in seven digits or more
+	for _, k := range []float64{0, 0.5, 1, 2, 3, 6, 1. / 6, 0.044715, 1 / math.Sqrt(math.Pi/2), math.Sqrt2, math.Sqrt2 / 2} {
+		if math.Abs(float64(c)-k) <= k*rounding {
+			return fmt.Sprintf("%.3g", k)
+		}
+	}
+	return fmt.Sprintf("=%g", c)
 }
 
 // firstUse is the first instruction that reads what v looks at.
@@ -155,9 +171,9 @@ func (g *graph) text(b *aten.Body, x *aten.Value, depth int) string {
 	name := b.Kind
 	switch {
 	case name == "clamp":
-		name = fmt.Sprintf("clamp[%.3g %.3g]", b.Act.Lo, b.Act.Hi)
+		name = fmt.Sprintf("clamp[%s %s]", numberText(b.Act.Lo), numberText(b.Act.Hi))
 	case strings.HasSuffix(name, "_c"):
-		name = fmt.Sprintf("%s[%.3g]", name, b.C)
+		name = fmt.Sprintf("%s[%s]", name, numberText(b.C))
 	}
 	return name + "(" + strings.Join(args, ",") + ")"
 }

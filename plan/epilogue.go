@@ -70,8 +70,8 @@ func (e *epilogue) text() string {
 
 var actNames = map[cpu.ActKind]string{
 	cpu.ActReLU: "relu", cpu.ActClamp: "clamp", cpu.ActLeakyReLU: "leaky_relu", cpu.ActELU: "elu", cpu.ActHardSwish: "hardswish",
-	cpu.ActHardSigmoid: "hardsigmoid", cpu.ActSigmoid: "sigmoid", cpu.ActSiLU: "silu", cpu.ActTanh: "tanh", cpu.ActGELU: "gelu",
-	cpu.ActGELUTanh: "gelu_tanh", cpu.ActMish: "mish",
+	cpu.ActHardSigmoid: "hardsigmoid", cpu.ActSigmoid: "sigmoid", cpu.ActSiLU: "silu", cpu.ActTanh: "tanh", cpu.ActMish: "mish",
+	cpu.ActGELU: "gelu", cpu.ActGELUOneDNN: "gelu", cpu.ActGELUHalfLast: "gelu", cpu.ActGELUTanh: "gelu_tanh", cpu.ActGELUTanhHalfLast: "gelu_tanh",
 }
 
 // affine multiplies and shifts the columns of what is there so far; it is only possible before a residual and an activation.

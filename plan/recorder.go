@@ -69,6 +69,7 @@ type Recorder struct {
 	// written there from constants alone can be written at once. read has the memory that instructions do read.
 	made, read map[*tensor.Storage]int
 	instrs     []*Instr
+	gelus      []*Instr // those of the operator gelu, whose form depends on the layout that PyTorch has
 	buffers    []*Buffer
 	folded     int64
 }
@@ -188,6 +189,21 @@ func (r *Recorder) record(in *Instr) {
 		outs[i] = freeze(o)
 	}
 	r.instrs = append(r.instrs, &Instr{Op: in.Op, Args: args, Outs: outs, zero: in.zero})
+	if in.Op == aten.Builtin().Lookup("aten.gelu.default") {
+		in = r.instrs[len(r.instrs)-1]
+		in.Op = aten.GELU(aten.GELUFormOf(in.Args))
+		r.gelus = append(r.gelus, in)
+	}
+}
+
+// Follow corrects what depends on layouts that r chose, by a recording of the same program with PyTorch's.
+func (r *Recorder) Follow(exact *Recorder) {
+	if len(r.gelus) != len(exact.gelus) {
+		return // one folded what the other did not: rare, and about infinities only
+	}
+	for i, in := range r.gelus {
+		in.Op = exact.gelus[i].Op
+	}
 }
 
 // coversAll reports that v is all of its memory, without gaps.

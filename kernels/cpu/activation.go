@@ -5,19 +5,22 @@ type ActKind uint8
 
 // The activations, by PyTorch's names. Each is the function of this package of the same name.
 const (
-	ActNone        ActKind = iota
-	ActReLU                // NaN stays
-	ActClamp               // between Lo and Hi: relu6, hardtanh, clamp; NaN stays
-	ActLeakyReLU           // x where x > 0, else x*Lo
-	ActELU                 // x where x > 0, else Lo*(e^x - 1)
-	ActHardSwish           //
-	ActHardSigmoid         //
-	ActSigmoid             //
-	ActSiLU                //
-	ActTanh                //
-	ActGELU                // with erf
-	ActGELUTanh            // the approximation by tanh
-	ActMish                //
+	ActNone             ActKind = iota
+	ActReLU                     // NaN stays
+	ActClamp                    // between Lo and Hi: relu6, hardtanh, clamp; NaN stays
+	ActLeakyReLU                // x where x > 0, else x*Lo
+	ActELU                      // x where x > 0, else Lo*(e^x - 1)
+	ActHardSwish                //
+	ActHardSigmoid              //
+	ActSigmoid                  //
+	ActSiLU                     //
+	ActTanh                     //
+	ActGELU                     // with erf
+	ActGELUOneDNN               //
+	ActGELUHalfLast             //
+	ActGELUTanh                 // the approximation by tanh
+	ActGELUTanhHalfLast         //
+	ActMish                     //
 )
 
 // Activation is an activation with its parameters.
@@ -28,7 +31,9 @@ type Activation struct {
 
 var actFuncs = [...]unarySlice{
 	ActReLU: ReLUF32, ActHardSwish: HardSwishF32, ActHardSigmoid: HardSigmoidF32, ActSigmoid: SigmoidF32, ActSiLU: SiLUF32,
-	ActTanh: TanhF32, ActGELU: GELUF32, ActGELUTanh: GELUTanhF32, ActMish: MishF32,
+	ActTanh: TanhF32, ActMish: MishF32,
+	ActGELU: GELUF32, ActGELUOneDNN: GELUOneDNNF32, ActGELUHalfLast: GELUHalfLastF32,
+	ActGELUTanh: GELUTanhF32, ActGELUTanhHalfLast: GELUTanhHalfLastF32,
 }
 
 // Apply is d = act(x). d may be x.

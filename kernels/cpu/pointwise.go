@@ -229,12 +229,6 @@ func SiLUF32(dst, x []float32) { rowSiLU.run(dst, x) }
 // ErfF32 is the error function.
 func ErfF32(dst, x []float32) { rowErf.run(dst, x) }
 
-// GELUF32 is x * (1 + erf(x/sqrt 2)) / 2.
-func GELUF32(dst, x []float32) { rowGELU.run(dst, x) }
-
-// GELUTanhF32 is the approximation x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3))).
-func GELUTanhF32(dst, x []float32) { rowGELUTanh.run(dst, x) }
-
 // SinF32 is the sine of x in radians.
 func SinF32(dst, x []float32) { rowSin.run(dst, x) }
 
