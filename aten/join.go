@@ -415,7 +415,7 @@ func repeatCounts(k *Kernel) []*tensor.Tensor {
 	for _, c := range n {
 		Check(c >= 0, "repeats can not be negative")
 		total += c
-		Check(total <= maxAlloc/8, "repeat_interleave: the output would have more than %d elements", maxAlloc/8)
+		Check(total <= mostBytes()/8, "repeat_interleave: the output would have more than %d elements", mostBytes()/8)
 	}
 	if want, ok := k.OptInt(1); ok {
 		Check(want.Int64() == total, "allocated size does not match required size")

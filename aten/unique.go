@@ -187,6 +187,7 @@ func evenEdges(x []float64, bins int, lo, hi float64, fromData bool, widen float
 	}
 	Check(!math.IsInf(lo, 0) && !math.IsInf(hi, 0) && lo == lo && hi == hi, "range of [%v, %v] is not finite", lo, hi)
 	Check(lo < hi, "max must be larger than min")
+	Check(int64(bins) < mostBytes()/8, "histogram: %d bins are too many", bins)
 	edges := make([]float64, bins+1)
 	if KindOf(dt) == KF32 {
 		v := make([]float32, bins+1)
@@ -261,7 +262,7 @@ func bincount(k *Kernel) []*tensor.Tensor {
 	n := least
 	for _, v := range idx {
 		Check(v >= 0, "bincount only supports 1-d non-negative integral inputs.")
-		Check(v < maxAlloc/8, "bincount: value %d would need too many bins", v)
+		Check(v < mostBytes()/8, "bincount: value %d would need too many bins", v)
 		n = max(n, v+1)
 	}
 	w := k.OptT(1)

@@ -202,7 +202,7 @@ func Alloc(m *Meta) *tensor.Tensor {
 			Fail("%v", err)
 		}
 	}
-	if n, err := tensor.Numel(sizes); err != nil || n*int64(m.DType.Size()) > maxAlloc {
+	if n, err := tensor.Numel(sizes); err != nil || n*int64(m.DType.Size()) > mostBytes() {
 		Fail("cannot allocate a tensor of sizes %v and dtype %v", sizes, m.DType)
 	}
 	return tensor.NewStrided(m.DType, sizes, strides)
@@ -225,8 +225,16 @@ func (m *Meta) bytes() int64 {
 	return (last + 1) * int64(m.DType.Size())
 }
 
-// maxAlloc bounds a single tensor; beyond it an allocation could only bring the process down.
+// maxAlloc bounds a single tensor, whatever the machine.
 const maxAlloc = 1 << 40
+
+// mostBytes is what a single tensor may take: beyond it an allocation could only bring the process down.
+func mostBytes() int64 {
+	if n := tensor.MachineMemory(); n > 0 {
+		return min(n, maxAlloc)
+	}
+	return maxAlloc
+}
 
 // Realize makes the tensor that a view's Meta describes.
 func (m *Meta) Realize() *tensor.Tensor {

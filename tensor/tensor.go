@@ -20,16 +20,24 @@ type Storage struct {
 	readOnly bool
 }
 
+// CheckBytes refuses n bytes that the machine does not have, with an error that wraps [ErrMemory].
+func CheckBytes(n int64) error {
+	if n > 1<<28 {
+		if most := MachineMemory(); most > 0 && n > most {
+			return fmt.Errorf("%w: you tried to allocate %d bytes", ErrMemory, n)
+		}
+	}
+	return nil
+}
+
 // AlignedBytes returns n zero bytes that begin at a multiple of [Align]. More than the machine has is a panic with an error that wraps
 // [ErrMemory], because what the runtime does then cannot be recovered from.
 func AlignedBytes(n int) []byte {
 	if n == 0 {
 		return nil
 	}
-	if n > 1<<28 {
-		if most := MachineMemory(); most > 0 && int64(n) > most {
-			panic(fmt.Errorf("%w: you tried to allocate %d bytes", ErrMemory, n))
-		}
+	if err := CheckBytes(int64(n)); err != nil {
+		panic(err)
 	}
 	b := make([]byte, n+Align-1)
 	k := int(-uintptr(unsafe.Pointer(&b[0])) & (Align - 1))

@@ -100,7 +100,11 @@ func (r *recorder) replay(s viewStep, x *aten.Value) *aten.Value {
 	a.V[s.self] = x
 	r.again = &s
 	defer func() { r.again = nil }()
-	return r.record(s.op, a)[s.index]
+	out := r.record(s.op, a)
+	if s.index >= len(out) {
+		panic(&MutationError{s.op.Name(), "the view has other parts than the program records"})
+	}
+	return out[s.index]
 }
 
 // set makes new the contents of v, and of all that see its memory.

@@ -394,6 +394,9 @@ func (f *moduleFrame) describe(v *export.Value) {
 }
 
 func (f *moduleFrame) finishPreserved(s *callSignature) error {
+	if f.parent == nil {
+		return &UnflattenError{f.path, "the program itself is called as one of its modules"}
+	}
 	leaves := make(export.Tuple, len(s.Outputs))
 	values := make([]*export.Value, len(s.Outputs))
 	for i, o := range s.Outputs {
