@@ -13,6 +13,8 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
+	"github.com/pt2go/pt2/internal/newfile"
 )
 
 // Align is the alignment in bytes of each record's data in the file.
@@ -22,7 +24,7 @@ const Align = 64
 // [Align], with data descriptors. Nothing but names and checksums is kept in memory. It is not safe for concurrent use.
 type Writer struct {
 	w       *bufio.Writer
-	file    io.Closer
+	file    *newfile.File
 	root    string
 	pos     int64
 	entries []entryInfo
@@ -42,9 +44,10 @@ type entryInfo struct {
 	flags  uint16
 }
 
-// Create makes a PT2 archive at path; its root folder is the file's name without the last suffix.
+// Create makes a PT2 archive at path; its root folder is the file's name without the last suffix. The archive is there once Close has
+// succeeded; a file that was there before stays until then, so that it may be what is read meanwhile.
 func Create(path string) (*Writer, error) {
-	f, err := os.Create(path)
+	f, err := newfile.Create(path)
 	if err != nil {
 		return nil, fmt.Errorf("archive: %w", err)
 	}
@@ -299,12 +302,28 @@ func (w *Writer) Close() error {
 	if w.err == nil {
 		w.err = w.w.Flush()
 	}
-	if w.file != nil {
-		if err := w.file.Close(); w.err == nil {
-			w.err = err
+	switch {
+	case w.file == nil:
+	case w.err != nil:
+		w.file.Discard()
+	default:
+		if err := w.file.Commit(); err != nil {
+			w.err = fmt.Errorf("archive: %w", err)
 		}
 	}
 	return w.err
+}
+
+// Abort ends the writing without an archive: nothing is left of a file of [Create], whoever gets the bytes of others gets no directory.
+// After Close it does nothing.
+func (w *Writer) Abort() {
+	if w.closed {
+		return
+	}
+	w.closed, w.err = true, fmt.Errorf("archive: the writing was given up: %w", ErrClosed)
+	if w.file != nil {
+		w.file.Discard()
+	}
 }
 
 // idPath holds 40 digits that tell one archive's contents from another's; readers do not check them.

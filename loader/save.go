@@ -2,7 +2,6 @@ package loader
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -86,10 +85,12 @@ func PackagePT2File(path string, pkg *Package, opts SaveOptions) error {
 
 func pack(w *archive.Writer, pkg *Package, opts SaveOptions) error {
 	if p := opts.PickleProtocol; p != 0 && (p < 2 || p > 5) {
-		return errors.Join(&export.ArgumentError{Name: "SaveOptions.PickleProtocol", Got: fmt.Sprint(p), Want: "2 to 5"}, w.Close())
+		w.Abort()
+		return &export.ArgumentError{Name: "SaveOptions.PickleProtocol", Got: fmt.Sprint(p), Want: "2 to 5"}
 	}
 	if err := packAll(newSaver(w, opts), pkg, opts); err != nil {
-		return errors.Join(err, w.Close())
+		w.Abort()
+		return err
 	}
 	return w.Close()
 }

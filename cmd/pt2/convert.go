@@ -103,11 +103,7 @@ func (f *convertFlags) convert(in, out string) error {
 			return fmt.Errorf("program %s: %w", name, err)
 		}
 	}
-	if err := loader.PackagePT2File(out, pkg, loader.SaveOptions{}); err != nil {
-		os.Remove(out)
-		return err
-	}
-	return nil
+	return loader.PackagePT2File(out, pkg, loader.SaveOptions{})
 }
 
 // apply makes the changes that the flags ask for.

@@ -87,6 +87,9 @@ Exit codes: 0 success, 1 failure, 2 wrong usage, 3 not a PT2 archive or damaged,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
 			return usageError{fmt.Errorf("there is no command %q; see pt2 --help", args[0])}
 		},
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -99,6 +100,9 @@ func verifyCorpus(path string, opts interp.Options, w io.Writer) error {
 	defer os.RemoveAll(dir)
 	sub := path
 	if st, err := os.Stat(path); err != nil || !st.IsDir() {
+		if strings.HasSuffix(path, ".pt2") {
+			return usageError{fmt.Errorf("verify %s: an archive needs the file with its recorded calls, too; see pt2 verify --help", path)}
+		}
 		if sub, err = conformance.Unpack(path, dir); err != nil {
 			return err
 		}

@@ -11,7 +11,7 @@ const module = "github.com/pt2go/pt2"
 
 // rows are the layers, lowest first. A package imports only rows below its own; a sub-package may import its parent.
 var rows = [][]string{
-	{"internal/pool", "internal/mmap", "internal/pickle"},
+	{"internal/pool", "internal/mmap", "internal/newfile", "internal/pickle"},
 	{"tensor", "symbolic", "pytree", "archive", "kernels/cpu"},
 	{"aten", "schema", "tensor/tensorio"},
 	{"export", "export/passes", "guards"},

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/pt2go/pt2/internal/newfile"
 	"github.com/pt2go/pt2/tensor"
 )
 
@@ -61,7 +62,10 @@ func Save(path string, v any) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(path, b, 0o644)
+	if err := newfile.Write(path, b); err != nil {
+		return errorf("%w", err)
+	}
+	return nil
 }
 
 // plain refuses lazily conjugated and negated tensors: their elements are not what lies in memory, and only .pt has a place for

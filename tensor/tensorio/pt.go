@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/pt2go/pt2/archive"
+	"github.com/pt2go/pt2/internal/newfile"
 	"github.com/pt2go/pt2/internal/pickle"
 	"github.com/pt2go/pt2/tensor"
 )
@@ -203,15 +204,15 @@ func Wrap(b []byte, dt tensor.DType, readOnly bool) *tensor.Storage {
 
 // SavePT writes v, nested of the types that [LoadPT] gives, as torch.load(weights_only=True) reads it.
 func SavePT(path string, v any) error {
-	f, err := os.Create(path)
+	f, err := newfile.Create(path) // v may share memory with the file that is there
 	if err != nil {
 		return errorf("%w", err)
 	}
 	if err := WritePT(f, v); err != nil {
-		f.Close()
+		f.Discard()
 		return err
 	}
-	return f.Close()
+	return f.Commit()
 }
 
 // WritePT is [SavePT] to a writer. Each storage is written once and whole, also where tensors see only a part of it.
