@@ -8,6 +8,7 @@ func families() [][]Op {
 		viewOps, splitOps, copyOps, creationOps, windowOps, joinOps, indexOps, diagonalOps, scatterOps, padOps, viewBackwardOps,
 		matmulOps, groupedOps, linalgOps, linalgFactorOps, linalgSolveOps, linalgEigOps, fftOps, stftOps, distanceOps,
 		convOps, poolOps, unpoolOps, poolBackwardOps, convBackward, normOps, attentionOps, nativeAttentionOps, rnnOps, resampleOps, antialiasOps, gridOps, embeddingOps, embeddingBagOps, gradientOps, batchNormOps, normBackwardOps, resampleBackwardOps, legacyConvOps, covarianceOps,
+		weightNormOps, batchNormBackwardOps, distanceBackwardOps, derivativeOps, legacyNameOps,
 		quantizedOps, quantizedDecomposedOps, visionOps, roiOps, randomOps, dropoutOps, scalarOps, assertOps, foreachOps, miscOps, primOps,
 	}
 }

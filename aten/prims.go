@@ -1,6 +1,7 @@
 package aten
 
 import (
+	"math"
 	"strings"
 
 	"github.com/pt2go/pt2/symbolic"
@@ -125,6 +126,28 @@ var primOps = concatOps(
 				return []Meta{m}
 			},
 			CPU: func(k *Kernel) { fillUniform(k, k.Scalar(1).Float64(), k.Scalar(2).Float64()) },
+		},
+		{
+			Schema: "prims::cbrt(Tensor self) -> Tensor",
+			Tags:   Pointwise,
+			Shape:  shapeFloat,
+			CPU:    map1(real1(math.Cbrt)),
+		},
+		{
+			Schema: "prims::fft_r2c(Tensor self, *, int[] dim, bool onesided) -> Tensor",
+			Decomp: func(b *Build, a *Args) []*Value { return One(b.Call("_fft_r2c", a.V[0], a.V[1], 0, a.V[2])) },
+		},
+		{
+			Schema: "prims::fft_c2c(Tensor self, *, int[] dim, bool forward) -> Tensor",
+			Decomp: func(b *Build, a *Args) []*Value { return One(b.Call("_fft_c2c", a.V[0], a.V[1], 0, a.V[2])) },
+		},
+		{
+			Schema: "prims::fft_c2r(Tensor self, *, int[] dim, SymInt last_dim_size) -> Tensor",
+			Decomp: func(b *Build, a *Args) []*Value { return One(b.Call("_fft_c2r", a.V[0], a.V[1], 0, a.V[2])) },
+		},
+		{
+			Schema: "prims::svd(Tensor A, *, bool full_matrices) -> (Tensor U, Tensor S, Tensor Vh)",
+			Decomp: func(b *Build, a *Args) []*Value { return b.CallN("linalg_svd", a.V[0], a.V[1]) },
 		},
 		primAs("prims::collapse(Tensor a, int start, int end) -> Tensor", "flatten.using_ints"),
 	},
