@@ -28,6 +28,11 @@ func AtenAdaptiveAvgPool3dBackward(gradOutput tracer.Operand, self tracer.Operan
 	return tracer.Invoke("_adaptive_avg_pool3d_backward", gradOutput, self)[0]
 }
 
+// AtenAddReluScalar calls aten::_add_relu.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor
+func AtenAddReluScalar(self tracer.Operand, other any, opts ...aten.KwArg) *tracer.Tensor {
+	return tracer.Invoke("_add_relu.Scalar", with(opts, self, other)...)[0]
+}
+
 // AtenAddReluTensor calls aten::_add_relu.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor
 func AtenAddReluTensor(self tracer.Operand, other tracer.Operand, opts ...aten.KwArg) *tracer.Tensor {
 	return tracer.Invoke("_add_relu.Tensor", with(opts, self, other)...)[0]
@@ -112,6 +117,11 @@ func AtenCastShort(self tracer.Operand, opts ...aten.KwArg) *tracer.Tensor {
 	return tracer.Invoke("_cast_Short", with(opts, self)...)[0]
 }
 
+// AtenCdistBackward calls aten::_cdist_backward(Tensor grad_output, Tensor x1, Tensor x2, float p, Tensor cdist) -> Tensor
+func AtenCdistBackward(gradOutput tracer.Operand, x1 tracer.Operand, x2 tracer.Operand, p float64, cdist tracer.Operand) *tracer.Tensor {
+	return tracer.Invoke("_cdist_backward", gradOutput, x1, x2, p, cdist)[0]
+}
+
 // AtenCdistForward calls aten::_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor
 func AtenCdistForward(x1 tracer.Operand, x2 tracer.Operand, p float64, computeMode any) *tracer.Tensor {
 	return tracer.Invoke("_cdist_forward", x1, x2, p, computeMode)[0]
@@ -127,6 +137,11 @@ func AtenChunkCat(tensors tracer.Operands, dim int64, numChunks int64) *tracer.T
 	return tracer.Invoke("_chunk_cat", tensors, dim, numChunks)[0]
 }
 
+// AtenComputeLinearCombination calls aten::_compute_linear_combination(Tensor input, Tensor coefficients) -> Tensor
+func AtenComputeLinearCombination(input tracer.Operand, coefficients tracer.Operand) *tracer.Tensor {
+	return tracer.Invoke("_compute_linear_combination", input, coefficients)[0]
+}
+
 // AtenConj calls aten::_conj(Tensor(a) self) -> Tensor(a)
 func AtenConj(self tracer.Operand) *tracer.Tensor { return tracer.Invoke("_conj", self)[0] }
 
@@ -138,6 +153,16 @@ func AtenConjPhysical(self tracer.Operand) *tracer.Tensor {
 // AtenConvolution calls aten::_convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, bool benchmark, bool deterministic, bool cudnn_enabled, bool allow_tf32) -> Tensor
 func AtenConvolution(input tracer.Operand, weight tracer.Operand, bias tracer.Operand, stride any, padding any, dilation any, transposed bool, outputPadding any, groups any, benchmark bool, deterministic bool, cudnnEnabled bool, allowTf32 bool) *tracer.Tensor {
 	return tracer.Invoke("_convolution", input, weight, bias, stride, padding, dilation, transposed, outputPadding, groups, benchmark, deterministic, cudnnEnabled, allowTf32)[0]
+}
+
+// AtenConvolutionDeprecated calls aten::_convolution.deprecated(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, int[] output_padding, SymInt groups, bool benchmark, bool deterministic, bool cudnn_enabled) -> Tensor
+func AtenConvolutionDeprecated(input tracer.Operand, weight tracer.Operand, bias tracer.Operand, stride any, padding any, dilation any, transposed bool, outputPadding any, groups any, benchmark bool, deterministic bool, cudnnEnabled bool) *tracer.Tensor {
+	return tracer.Invoke("_convolution.deprecated", input, weight, bias, stride, padding, dilation, transposed, outputPadding, groups, benchmark, deterministic, cudnnEnabled)[0]
+}
+
+// AtenConvolutionMode calls aten::_convolution_mode(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, str padding, SymInt[] dilation, SymInt groups) -> Tensor
+func AtenConvolutionMode(input tracer.Operand, weight tracer.Operand, bias tracer.Operand, stride any, padding string, dilation any, groups any) *tracer.Tensor {
+	return tracer.Invoke("_convolution_mode", input, weight, bias, stride, padding, dilation, groups)[0]
 }
 
 // AtenCopyFrom calls aten::_copy_from(Tensor self, Tensor dst, bool non_blocking=False) -> Tensor
@@ -631,6 +656,12 @@ func AtenFusedDropout(self tracer.Operand, p float64, opts ...aten.KwArg) (*trac
 	return out[0], out[1]
 }
 
+// AtenFusedRmsNorm calls aten::_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) -> (Tensor, Tensor)
+func AtenFusedRmsNorm(input tracer.Operand, normalizedShape any, weight tracer.Operand, eps any) (*tracer.Tensor, *tracer.Tensor) {
+	out := tracer.Invoke("_fused_rms_norm", input, normalizedShape, weight, eps)
+	return out[0], out[1]
+}
+
 // AtenFwPrimal calls aten::_fw_primal(Tensor(a) self, int level) -> Tensor(a)
 func AtenFwPrimal(self tracer.Operand, level int64) *tracer.Tensor {
 	return tracer.Invoke("_fw_primal", self, level)[0]
@@ -720,6 +751,11 @@ func AtenLogSoftmaxBackwardData(gradOutput tracer.Operand, output tracer.Operand
 	return tracer.Invoke("_log_softmax_backward_data", gradOutput, output, dim, inputDtype)[0]
 }
 
+// AtenLogcumsumexp calls aten::_logcumsumexp(Tensor self, int dim) -> Tensor
+func AtenLogcumsumexp(self tracer.Operand, dim int64) *tracer.Tensor {
+	return tracer.Invoke("_logcumsumexp", self, dim)[0]
+}
+
 // AtenLuWithInfo calls aten::_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> (Tensor LU, Tensor pivots, Tensor info)
 func AtenLuWithInfo(self tracer.Operand, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor, *tracer.Tensor) {
 	out := tracer.Invoke("_lu_with_info", with(opts, self)...)
@@ -763,6 +799,11 @@ func AtenNativeMultiHeadAttention(query tracer.Operand, key tracer.Operand, valu
 // AtenNegView calls aten::_neg_view(Tensor(a) self) -> Tensor(a)
 func AtenNegView(self tracer.Operand) *tracer.Tensor { return tracer.Invoke("_neg_view", self)[0] }
 
+// AtenNewZerosWithSameFeatureMeta calls aten::_new_zeros_with_same_feature_meta(Tensor self, Tensor other, *, int self_num_batch_dims=0) -> Tensor
+func AtenNewZerosWithSameFeatureMeta(self tracer.Operand, other tracer.Operand, opts ...aten.KwArg) *tracer.Tensor {
+	return tracer.Invoke("_new_zeros_with_same_feature_meta", with(opts, self, other)...)[0]
+}
+
 // AtenPadCircular calls aten::_pad_circular(Tensor self, SymInt[] pad) -> Tensor
 func AtenPadCircular(self tracer.Operand, pad any) *tracer.Tensor {
 	return tracer.Invoke("_pad_circular", self, pad)[0]
@@ -771,6 +812,11 @@ func AtenPadCircular(self tracer.Operand, pad any) *tracer.Tensor {
 // AtenPadEnum calls aten::_pad_enum(Tensor self, SymInt[] pad, int mode, float? value=None) -> Tensor
 func AtenPadEnum(self tracer.Operand, pad any, mode int64, opts ...aten.KwArg) *tracer.Tensor {
 	return tracer.Invoke("_pad_enum", with(opts, self, pad, mode)...)[0]
+}
+
+// AtenPdistBackward calls aten::_pdist_backward(Tensor grad_output, Tensor self, float p, Tensor pdist) -> Tensor
+func AtenPdistBackward(gradOutput tracer.Operand, self tracer.Operand, p float64, pdist tracer.Operand) *tracer.Tensor {
+	return tracer.Invoke("_pdist_backward", gradOutput, self, p, pdist)[0]
 }
 
 // AtenPdistForward calls aten::_pdist_forward(Tensor self, float p=2) -> Tensor
@@ -820,9 +866,20 @@ func AtenScaledDotProductFlashAttentionForCpu(query tracer.Operand, key tracer.O
 	return out[0], out[1]
 }
 
+// AtenSegmentReduceBackward calls aten::_segment_reduce_backward(Tensor grad, Tensor output, Tensor data, str reduce, *, Tensor? lengths=None, Tensor? offsets=None, int axis=0, Scalar? initial=None) -> Tensor
+func AtenSegmentReduceBackward(grad tracer.Operand, output tracer.Operand, data tracer.Operand, reduce string, opts ...aten.KwArg) *tracer.Tensor {
+	return tracer.Invoke("_segment_reduce_backward", with(opts, grad, output, data, reduce)...)[0]
+}
+
 // AtenShapeAsTensor calls aten::_shape_as_tensor(Tensor self) -> Tensor
 func AtenShapeAsTensor(self tracer.Operand) *tracer.Tensor {
 	return tracer.Invoke("_shape_as_tensor", self)[0]
+}
+
+// AtenSlowConv2dBackwardOutputMask calls aten::_slow_conv2d_backward.output_mask(Tensor grad_output, Tensor self, Tensor weight, SymInt[2] kernel_size, SymInt[2] stride, SymInt[2] padding, bool[3] output_mask) -> (Tensor grad_input, Tensor grad_weight, Tensor grad_bias)
+func AtenSlowConv2dBackwardOutputMask(gradOutput tracer.Operand, self tracer.Operand, weight tracer.Operand, kernelSize any, stride any, padding any, outputMask any) (*tracer.Tensor, *tracer.Tensor, *tracer.Tensor) {
+	out := tracer.Invoke("_slow_conv2d_backward.output_mask", gradOutput, self, weight, kernelSize, stride, padding, outputMask)
+	return out[0], out[1], out[2]
 }
 
 // AtenSlowConv2dForward calls aten::_slow_conv2d_forward(Tensor self, Tensor weight, SymInt[2] kernel_size, Tensor? bias, SymInt[2] stride, SymInt[2] padding) -> Tensor
@@ -852,6 +909,12 @@ func AtenToCopy(self tracer.Operand, opts ...aten.KwArg) *tracer.Tensor {
 
 // AtenToCpu calls aten::_to_cpu(Tensor[] tensors) -> Tensor[]
 func AtenToCpu(tensors tracer.Operands) []*tracer.Tensor { return tracer.Invoke("_to_cpu", tensors) }
+
+// AtenTransformBiasRescaleQkv calls aten::_transform_bias_rescale_qkv(Tensor qkv, Tensor qkv_bias, int num_heads) -> (Tensor, Tensor, Tensor)
+func AtenTransformBiasRescaleQkv(qkv tracer.Operand, qkvBias tracer.Operand, numHeads int64) (*tracer.Tensor, *tracer.Tensor, *tracer.Tensor) {
+	out := tracer.Invoke("_transform_bias_rescale_qkv", qkv, qkvBias, numHeads)
+	return out[0], out[1], out[2]
+}
 
 // AtenTransformerEncoderLayerFwd calls aten::_transformer_encoder_layer_fwd(Tensor src, int embed_dim, int num_heads, Tensor qkv_weight, Tensor qkv_bias, Tensor proj_weight, Tensor proj_bias, bool use_gelu, bool norm_first, float eps, Tensor norm_weight_1, Tensor norm_bias_1, Tensor norm_weight_2, Tensor norm_bias_2, Tensor ffn_weight_1, Tensor ffn_bias_1, Tensor ffn_weight_2, Tensor ffn_bias_2, Tensor? mask=None, int? mask_type=None) -> Tensor
 func AtenTransformerEncoderLayerFwd(src tracer.Operand, embedDim int64, numHeads int64, qkvWeight tracer.Operand, qkvBias tracer.Operand, projWeight tracer.Operand, projBias tracer.Operand, useGelu bool, normFirst bool, eps float64, normWeight1 tracer.Operand, normBias1 tracer.Operand, normWeight2 tracer.Operand, normBias2 tracer.Operand, ffnWeight1 tracer.Operand, ffnBias1 tracer.Operand, ffnWeight2 tracer.Operand, ffnBias2 tracer.Operand, opts ...aten.KwArg) *tracer.Tensor {
@@ -975,6 +1038,24 @@ func AtenWeightNorm(v tracer.Operand, g tracer.Operand, opts ...aten.KwArg) *tra
 	return tracer.Invoke("_weight_norm", with(opts, v, g)...)[0]
 }
 
+// AtenWeightNormDifferentiableBackward calls aten::_weight_norm_differentiable_backward(Tensor grad_w, Tensor saved_v, Tensor saved_g, Tensor saved_norms, int dim) -> (Tensor, Tensor)
+func AtenWeightNormDifferentiableBackward(gradW tracer.Operand, savedV tracer.Operand, savedG tracer.Operand, savedNorms tracer.Operand, dim int64) (*tracer.Tensor, *tracer.Tensor) {
+	out := tracer.Invoke("_weight_norm_differentiable_backward", gradW, savedV, savedG, savedNorms, dim)
+	return out[0], out[1]
+}
+
+// AtenWeightNormInterface calls aten::_weight_norm_interface(Tensor v, Tensor g, int dim=0) -> (Tensor, Tensor)
+func AtenWeightNormInterface(v tracer.Operand, g tracer.Operand, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor) {
+	out := tracer.Invoke("_weight_norm_interface", with(opts, v, g)...)
+	return out[0], out[1]
+}
+
+// AtenWeightNormInterfaceBackward calls aten::_weight_norm_interface_backward(Tensor grad_w, Tensor saved_v, Tensor saved_g, Tensor saved_norms, int dim) -> (Tensor, Tensor)
+func AtenWeightNormInterfaceBackward(gradW tracer.Operand, savedV tracer.Operand, savedG tracer.Operand, savedNorms tracer.Operand, dim int64) (*tracer.Tensor, *tracer.Tensor) {
+	out := tracer.Invoke("_weight_norm_interface_backward", gradW, savedV, savedG, savedNorms, dim)
+	return out[0], out[1]
+}
+
 // Abs calls aten::abs(Tensor self) -> Tensor
 func Abs(self tracer.Operand) *tracer.Tensor { return tracer.Invoke("abs", self)[0] }
 
@@ -1076,6 +1157,11 @@ func Adjoint(self tracer.Operand) *tracer.Tensor { return tracer.Invoke("adjoint
 // AffineGridGenerator calls aten::affine_grid_generator(Tensor theta, SymInt[] size, bool align_corners) -> Tensor
 func AffineGridGenerator(theta tracer.Operand, size any, alignCorners bool) *tracer.Tensor {
 	return tracer.Invoke("affine_grid_generator", theta, size, alignCorners)[0]
+}
+
+// AffineGridGeneratorBackward calls aten::affine_grid_generator_backward(Tensor grad, SymInt[] size, bool align_corners) -> Tensor
+func AffineGridGeneratorBackward(grad tracer.Operand, size any, alignCorners bool) *tracer.Tensor {
+	return tracer.Invoke("affine_grid_generator_backward", grad, size, alignCorners)[0]
 }
 
 // Alias calls aten::alias(Tensor(a) self) -> Tensor(a)
@@ -1286,6 +1372,18 @@ func BartlettWindowPeriodic(run *tracer.Tensor, windowLength int64, periodic boo
 // BatchNorm calls aten::batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor
 func BatchNorm(input tracer.Operand, weight tracer.Operand, bias tracer.Operand, runningMean tracer.Operand, runningVar tracer.Operand, training bool, momentum float64, eps float64, cudnnEnabled bool) *tracer.Tensor {
 	return tracer.Invoke("batch_norm", input, weight, bias, runningMean, runningVar, training, momentum, eps, cudnnEnabled)[0]
+}
+
+// BatchNormBackward calls aten::batch_norm_backward(Tensor grad_out, Tensor input, Tensor weight, Tensor? running_mean, Tensor? running_var, Tensor? save_mean, Tensor? save_var, bool update, float eps, bool[3] output_mask, Tensor reserve) -> (Tensor, Tensor, Tensor)
+func BatchNormBackward(gradOut tracer.Operand, input tracer.Operand, weight tracer.Operand, runningMean tracer.Operand, runningVar tracer.Operand, saveMean tracer.Operand, saveVar tracer.Operand, update bool, eps float64, outputMask any, reserve tracer.Operand) (*tracer.Tensor, *tracer.Tensor, *tracer.Tensor) {
+	out := tracer.Invoke("batch_norm_backward", gradOut, input, weight, runningMean, runningVar, saveMean, saveVar, update, eps, outputMask, reserve)
+	return out[0], out[1], out[2]
+}
+
+// BatchNormUpdateStats calls aten::batch_norm_update_stats(Tensor input, Tensor? running_mean, Tensor? running_var, float momentum) -> (Tensor, Tensor)
+func BatchNormUpdateStats(input tracer.Operand, runningMean tracer.Operand, runningVar tracer.Operand, momentum float64) (*tracer.Tensor, *tracer.Tensor) {
+	out := tracer.Invoke("batch_norm_update_stats", input, runningMean, runningVar, momentum)
+	return out[0], out[1]
 }
 
 // BernoulliTensor calls aten::bernoulli.Tensor(Tensor self, Tensor p, *, Generator? generator=None) -> Tensor
@@ -1630,6 +1728,12 @@ func ConvTbc(self tracer.Operand, weight tracer.Operand, bias tracer.Operand, op
 	return tracer.Invoke("conv_tbc", with(opts, self, weight, bias)...)[0]
 }
 
+// ConvTbcBackward calls aten::conv_tbc_backward(Tensor self, Tensor input, Tensor weight, Tensor bias, int pad) -> (Tensor, Tensor, Tensor)
+func ConvTbcBackward(self tracer.Operand, input tracer.Operand, weight tracer.Operand, bias tracer.Operand, pad int64) (*tracer.Tensor, *tracer.Tensor, *tracer.Tensor) {
+	out := tracer.Invoke("conv_tbc_backward", self, input, weight, bias, pad)
+	return out[0], out[1], out[2]
+}
+
 // ConvTranspose1d calls aten::conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=1, SymInt[1] padding=0, SymInt[1] output_padding=0, SymInt groups=1, SymInt[1] dilation=1) -> Tensor
 func ConvTranspose1d(input tracer.Operand, weight tracer.Operand, opts ...aten.KwArg) *tracer.Tensor {
 	return tracer.Invoke("conv_transpose1d", with(opts, input, weight)...)[0]
@@ -1654,6 +1758,11 @@ func Convolution(input tracer.Operand, weight tracer.Operand, bias tracer.Operan
 func ConvolutionBackward(gradOutput tracer.Operand, input tracer.Operand, weight tracer.Operand, biasSizes any, stride any, padding any, dilation any, transposed bool, outputPadding any, groups any, outputMask any) (*tracer.Tensor, *tracer.Tensor, *tracer.Tensor) {
 	out := tracer.Invoke("convolution_backward", gradOutput, input, weight, biasSizes, stride, padding, dilation, transposed, outputPadding, groups, outputMask)
 	return out[0], out[1], out[2]
+}
+
+// ConvolutionOverrideable calls aten::convolution_overrideable(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups) -> Tensor
+func ConvolutionOverrideable(input tracer.Operand, weight tracer.Operand, bias tracer.Operand, stride any, padding any, dilation any, transposed bool, outputPadding any, groups any) *tracer.Tensor {
+	return tracer.Invoke("convolution_overrideable", input, weight, bias, stride, padding, dilation, transposed, outputPadding, groups)[0]
 }
 
 // Copy calls aten::copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor
@@ -1731,6 +1840,11 @@ func Cummax(self tracer.Operand, dim int64) (*tracer.Tensor, *tracer.Tensor) {
 	return out[0], out[1]
 }
 
+// CummaxminBackward calls aten::cummaxmin_backward(Tensor grad, Tensor input, Tensor indices, int dim) -> Tensor
+func CummaxminBackward(grad tracer.Operand, input tracer.Operand, indices tracer.Operand, dim int64) *tracer.Tensor {
+	return tracer.Invoke("cummaxmin_backward", grad, input, indices, dim)[0]
+}
+
 // Cummin calls aten::cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)
 func Cummin(self tracer.Operand, dim int64) (*tracer.Tensor, *tracer.Tensor) {
 	out := tracer.Invoke("cummin", self, dim)
@@ -1740,6 +1854,11 @@ func Cummin(self tracer.Operand, dim int64) (*tracer.Tensor, *tracer.Tensor) {
 // Cumprod calls aten::cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor
 func Cumprod(self tracer.Operand, dim int64, opts ...aten.KwArg) *tracer.Tensor {
 	return tracer.Invoke("cumprod", with(opts, self, dim)...)[0]
+}
+
+// CumprodBackward calls aten::cumprod_backward(Tensor grad, Tensor input, int dim, Tensor output) -> Tensor
+func CumprodBackward(grad tracer.Operand, input tracer.Operand, dim int64, output tracer.Operand) *tracer.Tensor {
+	return tracer.Invoke("cumprod_backward", grad, input, dim, output)[0]
 }
 
 // Cumsum calls aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor
@@ -2334,6 +2453,16 @@ func GluBackward(gradOutput tracer.Operand, self tracer.Operand, dim int64) *tra
 	return tracer.Invoke("glu_backward", gradOutput, self, dim)[0]
 }
 
+// GluBackwardJvp calls aten::glu_backward_jvp(Tensor grad_x, Tensor grad_glu, Tensor x, Tensor dgrad_glu, Tensor dx, int dim) -> Tensor
+func GluBackwardJvp(gradX tracer.Operand, gradGlu tracer.Operand, x tracer.Operand, dgradGlu tracer.Operand, dx tracer.Operand, dim int64) *tracer.Tensor {
+	return tracer.Invoke("glu_backward_jvp", gradX, gradGlu, x, dgradGlu, dx, dim)[0]
+}
+
+// GluJvp calls aten::glu_jvp(Tensor glu, Tensor x, Tensor dx, int dim) -> Tensor
+func GluJvp(glu tracer.Operand, x tracer.Operand, dx tracer.Operand, dim int64) *tracer.Tensor {
+	return tracer.Invoke("glu_jvp", glu, x, dx, dim)[0]
+}
+
 // GradientArray calls aten::gradient.array(Tensor self, *, int[] dim, int edge_order=1) -> Tensor[]
 func GradientArray(self tracer.Operand, dim any, opts ...aten.KwArg) []*tracer.Tensor {
 	return tracer.Invoke("gradient.array", with(opts, self, aten.Kw("dim", dim))...)
@@ -2792,6 +2921,11 @@ func Lift(self tracer.Operand) *tracer.Tensor { return tracer.Invoke("lift", sel
 
 // LiftFresh calls aten::lift_fresh(Tensor(a) self) -> Tensor(a)
 func LiftFresh(self tracer.Operand) *tracer.Tensor { return tracer.Invoke("lift_fresh", self)[0] }
+
+// LinalgPowsum calls aten::linalg__powsum(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor
+func LinalgPowsum(self tracer.Operand, opts ...aten.KwArg) *tracer.Tensor {
+	return tracer.Invoke("linalg__powsum", with(opts, self)...)[0]
+}
 
 // LinalgCholesky calls aten::linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor
 func LinalgCholesky(self tracer.Operand, opts ...aten.KwArg) *tracer.Tensor {
@@ -3578,6 +3712,12 @@ func NativeBatchNorm(input tracer.Operand, weight tracer.Operand, bias tracer.Op
 	return out[0], out[1], out[2]
 }
 
+// NativeBatchNormBackward calls aten::native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, Tensor? running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float eps, bool[3] output_mask) -> (Tensor, Tensor, Tensor)
+func NativeBatchNormBackward(gradOut tracer.Operand, input tracer.Operand, weight tracer.Operand, runningMean tracer.Operand, runningVar tracer.Operand, saveMean tracer.Operand, saveInvstd tracer.Operand, train bool, eps float64, outputMask any) (*tracer.Tensor, *tracer.Tensor, *tracer.Tensor) {
+	out := tracer.Invoke("native_batch_norm_backward", gradOut, input, weight, runningMean, runningVar, saveMean, saveInvstd, train, eps, outputMask)
+	return out[0], out[1], out[2]
+}
+
 // NativeChannelShuffle calls aten::native_channel_shuffle(Tensor self, SymInt groups) -> Tensor
 func NativeChannelShuffle(self tracer.Operand, groups any) *tracer.Tensor {
 	return tracer.Invoke("native_channel_shuffle", self, groups)[0]
@@ -3730,6 +3870,11 @@ func NormScalarOptDimDtype(self tracer.Operand, p any, dim any, keepdim bool, dt
 // NormScalarOptDtype calls aten::norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor
 func NormScalarOptDtype(self tracer.Operand, p any, dtype tensor.DType) *tracer.Tensor {
 	return tracer.Invoke("norm.ScalarOpt_dtype", self, p, aten.Kw("dtype", dtype))[0]
+}
+
+// NormExceptDim calls aten::norm_except_dim(Tensor v, int pow=2, int dim=0) -> Tensor
+func NormExceptDim(v tracer.Operand, opts ...aten.KwArg) *tracer.Tensor {
+	return tracer.Invoke("norm_except_dim", with(opts, v)...)[0]
 }
 
 // NormalTensorTensor calls aten::normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor
@@ -4180,6 +4325,11 @@ func ReshapeAs(self tracer.Operand, other tracer.Operand) *tracer.Tensor {
 // Resize calls aten::resize(Tensor self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor
 func Resize(self tracer.Operand, size any, opts ...aten.KwArg) *tracer.Tensor {
 	return tracer.Invoke("resize", with(opts, self, size)...)[0]
+}
+
+// ResizeAs calls aten::resize_as(Tensor self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor
+func ResizeAs(self tracer.Operand, theTemplate tracer.Operand, opts ...aten.KwArg) *tracer.Tensor {
+	return tracer.Invoke("resize_as", with(opts, self, theTemplate)...)[0]
 }
 
 // ResolveConj calls aten::resolve_conj(Tensor(a) self) -> Tensor(a)
@@ -5091,6 +5241,16 @@ func ToOther(self tracer.Operand, other tracer.Operand, opts ...aten.KwArg) *tra
 	return tracer.Invoke("to.other", with(opts, self, other)...)[0]
 }
 
+// ToDense calls aten::to_dense(Tensor self, ScalarType? dtype=None, *, bool? masked_grad=None) -> Tensor
+func ToDense(self tracer.Operand, opts ...aten.KwArg) *tracer.Tensor {
+	return tracer.Invoke("to_dense", with(opts, self)...)[0]
+}
+
+// ToDenseBackward calls aten::to_dense_backward(Tensor grad, Tensor input, bool? masked_grad=None) -> Tensor
+func ToDenseBackward(grad tracer.Operand, input tracer.Operand, opts ...aten.KwArg) *tracer.Tensor {
+	return tracer.Invoke("to_dense_backward", with(opts, grad, input)...)[0]
+}
+
 // Topk calls aten::topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)
 func Topk(self tracer.Operand, k any, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor) {
 	out := tracer.Invoke("topk", with(opts, self, k)...)
@@ -5099,6 +5259,11 @@ func Topk(self tracer.Operand, k any, opts ...aten.KwArg) (*tracer.Tensor, *trac
 
 // Trace calls aten::trace(Tensor self) -> Tensor
 func Trace(self tracer.Operand) *tracer.Tensor { return tracer.Invoke("trace", self)[0] }
+
+// TraceBackward calls aten::trace_backward(Tensor grad, SymInt[] sizes) -> Tensor
+func TraceBackward(grad tracer.Operand, sizes any) *tracer.Tensor {
+	return tracer.Invoke("trace_backward", grad, sizes)[0]
+}
 
 // TransposeInt calls aten::transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)
 func TransposeInt(self tracer.Operand, dim0 int64, dim1 int64) *tracer.Tensor {
@@ -5182,6 +5347,11 @@ func UnbindInt(self tracer.Operand, opts ...aten.KwArg) []*tracer.Tensor {
 // UnflattenInt calls aten::unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a)
 func UnflattenInt(self tracer.Operand, dim int64, sizes any) *tracer.Tensor {
 	return tracer.Invoke("unflatten.int", self, dim, sizes)[0]
+}
+
+// UnflattenDenseTensors calls aten::unflatten_dense_tensors(Tensor flat, Tensor[] tensors) -> Tensor[]
+func UnflattenDenseTensors(flat tracer.Operand, tensors tracer.Operands) []*tracer.Tensor {
+	return tracer.Invoke("unflatten_dense_tensors", flat, tensors)
 }
 
 // Unfold calls aten::unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)
