@@ -29,7 +29,7 @@ const (
 )
 
 // depth is how many rows of a panel one pass takes: the rows of A in the tile stay in the first-level cache.
-const depth = 256
+const depth = 512
 
 // fewRows is how many rows can be multiplied with B in the time that it takes to read it from the last-level cache.
 const fewRows = 8
