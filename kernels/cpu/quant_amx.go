@@ -42,23 +42,49 @@ func packQuantTiles(c *Conv, w []int8) *PackedQuantConv {
 	t.data, t.chunk = chunkBytes(panel * ((c.Out + 31) / 32))
 	p := &PackedQuantConv{in: c.In, taps: kh * kw, wide: roundUp(c.Out, amxGroup), tiles: t, k: quantKernel{nr: amxGroup}}
 	p.sums = make([]int32, p.wide)
+	row := make([]int8, kh*kw*c.In) // of the runs, one behind the other: [tap, In]
 	for o := range c.Out {
-		to := t.data[o/32*panel:][:panel]
+		from := w[o*len(row):][:len(row)]
+		if kh*kw == 1 {
+			row = from
+		} else {
+			Transpose(row, from, c.In, kh*kw, c.In, kh*kw)
+		}
+		p.sums[o] = sumI8(row)
 		lane := o%32/16*t.bytes*16 + o%16*4
-		for i := range c.In {
-			from := w[(o*c.In+i)*kh*kw:][:kh*kw]
-			for tap, v := range from {
-				p.sums[o] += int32(v)
-				r, at := tap, i // run and place in it
-				if t.whole {
-					r, at = tap/kw, tap%kw*c.In+i
-				}
-				b := at % t.bytes
-				to[(r*t.steps+at/t.bytes)*t.bytes*32+lane+b/4*64+b%4] = v
-			}
+		for r := range t.runs {
+			t.fill(t.data[o/32*panel+r*t.steps*t.bytes*32+lane:], row[r*run:(r+1)*run])
 		}
 	}
 	return p
+}
+
+// fill spreads the weights of a channel and a run over its lane, which to begins with: groups of four, 64 bytes apart.
+func (t *quantTiles) fill(to, run []int8) {
+	for at := 0; at < len(run); at += t.bytes {
+		tile := run[at:min(at+t.bytes, len(run))]
+		g := to[at*32:]
+		for len(tile) >= 4 {
+			*(*[4]int8)(g) = [4]int8(tile)
+			tile = tile[4:]
+			g = g[min(64, len(g)):]
+		}
+		copy(g, tile)
+	}
+}
+
+func sumI8(x []int8) int32 {
+	var a, b, c, d int32
+	for ; len(x) >= 4; x = x[4:] {
+		a += int32(x[0])
+		b += int32(x[1])
+		c += int32(x[2])
+		d += int32(x[3])
+	}
+	for _, v := range x {
+		a += int32(v)
+	}
+	return a + b + c + d
 }
 
 // amxArgs is what the kernels read, by 8-byte fields whose places _asm/amx.go knows. They compute output positions [first, last) of
