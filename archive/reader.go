@@ -242,6 +242,9 @@ func (r *Reader) load(e *Record) ([]byte, error) {
 		}
 	}
 	if !r.opts.SkipChecksums {
+		if r.mapped && len(raw) >= droppedBytes {
+			mmap.Want(raw)
+		}
 		if got := crc32.ChecksumIEEE(raw); got != e.crc {
 			return nil, &FormatError{e.raw, e.Offset, fmt.Sprintf("checksum %08x, the directory says %08x: the file is damaged", got, e.crc), ErrChecksum}
 		}

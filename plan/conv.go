@@ -251,20 +251,24 @@ func grow(scratch *[]float32, n int) []float32 {
 }
 
 // release gives a mapped weight's memory back after it was packed.
-func release(v *aten.Value) {
+func release(v *aten.Value) { mmap.Drop(extent(v)) }
+
+// extent is the memory that the elements of a constant lie in.
+func extent(v *aten.Value) []byte {
 	t := v.T
 	last := int64(1)
 	for i, n := range t.Sizes() {
 		last += (n - 1) * t.Strides()[i]
 	}
 	size := int64(t.DType().Size())
-	mmap.Drop(t.Storage().Bytes()[t.Offset()*size : (t.Offset()+last)*size])
+	return t.Storage().Bytes()[t.Offset()*size : (t.Offset()+last)*size]
 }
 
 // pack packs the weight; other plans with the same weight share it, whatever their sizes.
 func (c *conv) pack(cache *Cache, scratch *[]float32) {
 	kind := fmt.Sprintf("conv %v %v %v %v %d %t %s", c.Kernel, c.Stride, c.Pad, c.Dilation, c.Groups, c.transposed, c.how)
 	c.packed = cache.get(kind, func() any {
+		mmap.Want(extent(c.weight))
 		w := contiguous(c.weight)
 		defer release(c.weight)
 		if !c.transposed {

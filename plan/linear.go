@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/pt2go/pt2/aten"
+	"github.com/pt2go/pt2/internal/mmap"
 	"github.com/pt2go/pt2/kernels/cpu"
 	"github.com/pt2go/pt2/symbolic"
 	"github.com/pt2go/pt2/tensor"
@@ -132,6 +133,7 @@ func rowsOf(x *aten.Value) (v *aten.Value, step int64, ok bool) {
 // pack packs the weight; other plans with the same weight share it.
 func (l *linear) pack(cache *Cache, scratch *[]float32) {
 	l.packed = cache.get("linear "+l.how, func() any {
+		mmap.Want(extent(l.weight))
 		t := l.weight.T
 		b := cpu.Matrix{Data: tensor.Data[float32](t), Row: int(t.Strides()[0]), Col: int(t.Strides()[1])}
 		if l.scale != nil {

@@ -63,7 +63,14 @@ var live struct {
 
 // Drop tells the system that b, part of a mapped file, is not going to be read soon: its pages stop counting as this process's memory
 // and are read from the file again when they are. Other memory is left alone.
-func Drop(b []byte) {
+func Drop(b []byte) { advise(b, drop) }
+
+// Want tells the system that b, part of a mapped file, is going to be read at once: its pages come by one call, not a fault for each few.
+// Other memory is left alone.
+func Want(b []byte) { advise(b, want) }
+
+// advise calls do for the pages of a mapping that lie wholly in b.
+func advise(b []byte, do func([]byte)) {
 	if len(b) == 0 {
 		return
 	}
@@ -79,7 +86,7 @@ func Drop(b []byte) {
 		page := uintptr(os.Getpagesize())
 		lo, hi := (at-from+page-1)/page*page, (at-from+uintptr(len(b)))/page*page
 		if lo < hi {
-			drop(m[lo:hi])
+			do(m[lo:hi])
 		}
 		return
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/pt2go/pt2/internal/mmap"
 )
 
-// weightChunk is memory outside of Go's heap that packed weights of bytes are cut from: together they fill large pages. It goes back to
+// weightChunk is memory outside of Go's heap that packed weights are cut from: together they fill large pages. It goes back to
 // the system some time after the last of them became unreachable.
 type weightChunk struct{ left []byte }
 
@@ -19,7 +19,7 @@ var currentChunk struct {
 
 // chunkBytes gives n zero bytes that begin with a line of the cache. They are valid as long as what they were cut from is reachable.
 func chunkBytes(n int) ([]int8, *weightChunk) {
-	const size, line = 8 << 20, 64
+	const size, line = 16 << 20, 64
 	currentChunk.Lock()
 	defer currentChunk.Unlock()
 	c, need := currentChunk.weightChunk, roundUp(n, line)
