@@ -376,6 +376,17 @@ func rowMajorOffsets(sizes, strides []int64) []int64 {
 func indexKernel(k *Kernel) {
 	o := k.Out[0]
 	ix := newAdvanced(k.Tensor(0), k.Tensors(1))
+	if len(ix.indices) == 1 && ix.dims[0] == 0 {
+		if idx := ix.indices[0].T; takesRows(o, k.T(0), idx) {
+			takeRows(k, o, k.T(0), idx, func(at, size int64) int64 {
+				if at < -size || at >= size {
+					FailIndex("index %d is out of bounds for dimension 0 with size %d", at, size)
+				}
+				return at + size
+			})
+			return
+		}
+	}
 	places := ix.places(k)
 	if o.Numel() == 0 {
 		return
@@ -512,12 +523,20 @@ func nonzeroRows(k *Kernel, x *tensor.Tensor) *tensor.Tensor {
 
 func indexSelectKernel(k *Kernel) {
 	o, x := k.Out[0], k.T(0)
-	idx := tensor.Contiguous[int64](k.as(k.T(2), tensor.Int64))
 	if x.Dim() == 0 {
 		x, o = x.WithView([]int64{1}, []int64{1}, x.Offset()), o.WithView([]int64{1}, []int64{1}, o.Offset())
 	}
 	d := WrapDim(k.I64(1), x.Dim())
 	size, stride := x.Sizes()[d], x.Strides()[d]
+	if idx := k.T(2); d == 0 && takesRows(o, x, idx) {
+		takeRows(k, o, x, idx, func(at, size int64) int64 {
+			Check(x.Dim() <= 1, "INDICES element is out of DATA bounds, id=%d axis_dim=%d", at, size)
+			FailIndex("index out of range in self")
+			return 0
+		})
+		return
+	}
+	idx := tensor.Contiguous[int64](k.as(k.T(2), tensor.Int64))
 	places, offs := make([]int64, len(idx)), make([]int64, len(idx))
 	for i, at := range idx {
 		if at < 0 || at >= size {
