@@ -132,7 +132,7 @@ func (e *exporter) trace(env *env) (*export.Program, error) {
 		hints[s.name] = s.example
 	}
 	rec := passes.NewRecorder(passes.RecorderOptions{Hints: hints, Decider: env})
-	s := &session{build: rec.Build(), rec: rec, state: map[any]*Tensor{}, names: e.tree.names(), calls: map[string]int{}}
+	s := &session{build: rec.Build(), rec: rec, state: map[any]*Tensor{}, names: e.tree.names(), calls: map[string]int{}, fqns: map[any]string{}}
 	parts := export.Parts{Signature: &export.GraphSignature{}, State: &export.OrderedMap[*tensor.Tensor]{}, Constants: &export.OrderedMap[any]{},
 		Verifiers: []string{export.Training.Dialect}, RequiresGrad: map[string]bool{}, OpsetVersion: map[string]int{"aten": 10}}
 	for _, name := range e.call.input {
@@ -243,6 +243,7 @@ func (e *exporter) lift(s *session, parts *export.Parts) {
 				parts.IsParameter[en.fqn] = kind == export.Parameter
 				continue
 			}
+			s.fqns[key] = stateKey(en.fqn, kind == export.Parameter)
 			name := s.rec.Reserve(prefix + strings.ToLower(notInName.ReplaceAllString(en.fqn, "_")))
 			m := aten.MetaOf(t)
 			v := s.rec.Input(name, export.TensorMeta{DType: m.DType, Sizes: m.Sizes, Strides: m.Strides, Offset: m.Offset, RequiresGrad: grad, Device: cpu, Layout: aten.StridedLayout})

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/pt2go/pt2/aten"
+	"github.com/pt2go/pt2/export"
 	"github.com/pt2go/pt2/export/passes"
 	"github.com/pt2go/pt2/symbolic"
 	"github.com/pt2go/pt2/tensor"
@@ -30,6 +31,12 @@ type session struct {
 	names map[any]string
 	stack []frame
 	calls map[string]int
+
+	// Of functions that control flow operators call:
+	parent, inner *session                               // the session around, and that of a function under way
+	ended         bool                                   // the function has returned
+	key           func(outer *export.Value, text string) // orders what the function takes from outside
+	fqns          map[any]string                         // the order of parameters and buffers
 }
 
 // frame is a module call under way.
@@ -51,7 +58,10 @@ func (t *Tensor) Sizes() []symbolic.Int { return t.v.Sizes }
 func (t *Tensor) Value() *tensor.Tensor { return t.v.T }
 
 // Of is a parameter or buffer as a tensor of the run that t belongs to.
-func (t *Tensor) Of(o Operand) *Tensor { return &Tensor{v: t.s.lower(o).(*aten.Value), s: t.s} }
+func (t *Tensor) Of(o Operand) *Tensor {
+	s := t.s.now()
+	return &Tensor{v: s.lower(o).(*aten.Value), s: s}
+}
 
 // Op calls an operator of ATen with t as its first argument, "add.Tensor" or "relu", and gives its one result. Arguments are *Tensor,
 // *Parameter, *Buffer, lists of tensors, Go numbers, slices and strings; [aten.Kw] makes keyword arguments. It refuses input by
@@ -108,6 +118,7 @@ func Cat(dim int, x ...*Tensor) *Tensor { return x[0].s.ops("cat", []any{x, dim}
 func Stack(dim int, x ...*Tensor) *Tensor { return x[0].s.ops("stack", []any{x, dim})[0] }
 
 func (s *session) ops(name string, args []any) []*Tensor {
+	s = s.now()
 	for i, a := range args {
 		args[i] = s.lower(a)
 	}
@@ -132,6 +143,9 @@ func (s *session) lower(a any) any {
 			return nil
 		}
 		if a.s != s {
+			if s.within(a.s) {
+				return s.captured(a)
+			}
 			panic(&UserError{Kind: InvalidInput, Msg: "a tensor of another run is used; a model must not keep tensors from one call to the next"})
 		}
 		return a.v
@@ -172,6 +186,9 @@ func (s *session) lifted(key any, t *tensor.Tensor) *aten.Value {
 	if x := s.state[key]; x != nil {
 		return x.v
 	}
+	if s.parent != nil {
+		return s.lift(s.parent.lifted(key, t), s.fqns[key])
+	}
 	if s.rec != nil {
 		panic(&UserError{Kind: InvalidInput, Msg: fmt.Sprintf("a %T is used that no exported field of the model holds", key)})
 	}
@@ -185,7 +202,7 @@ func Call(m Module, x ...*Tensor) []*Tensor {
 	if len(x) == 0 {
 		panic(&UserError{Kind: InvalidInput, Msg: "a module is called without tensors"})
 	}
-	s := x[0].s
+	s := x[0].s.now()
 	s.enter(m)
 	defer s.leave()
 	return m.Forward(x...)
@@ -194,8 +211,9 @@ func Call(m Module, x ...*Tensor) []*Tensor {
 // Within calls the code of a sub-module that is no [Module], so that exported programs know which nodes are its own: body calls its
 // Forward. x tells the run.
 func Within(x *Tensor, m any, body func()) {
-	x.s.enter(m)
-	defer x.s.leave()
+	s := x.s.now()
+	s.enter(m)
+	defer s.leave()
 	body()
 }
 
@@ -240,7 +258,7 @@ func (s *session) metadata(op string) map[string]string {
 	for i, f := range s.stack {
 		parts[i] = f.key + "," + f.path + "," + f.kind
 	}
-	if len(parts) > 0 {
+	if len(parts) > 0 && s.parent == nil {
 		m["nn_module_stack"] = strings.Join(parts, ";")
 	}
 	if file, line, fn := caller(); file != "" {

@@ -13,6 +13,8 @@ import (
 type store struct {
 	value *aten.Value // the whole
 	gen   int         // counts the writes
+	// written is set when calls are recorded as they are and one of them writes.
+	written bool
 }
 
 // viewStep is how a value is seen from another: the operator with its arguments, of which the first tensor is the other, and which
@@ -38,6 +40,10 @@ func (e *MutationError) Error() string {
 
 // relate notes that result k of a view sees the memory of the view's argument.
 func (r *recorder) relate(op *aten.Op, a *aten.Args, v, shape *aten.Value, k int) {
+	if r.literal {
+		share(a, v, shape)
+		return
+	}
 	if !op.IsView() && shape.View == nil {
 		return
 	}
@@ -308,4 +314,44 @@ func (r *recorder) copied(dst, src *aten.Value) *aten.Value {
 		src = r.build.Call("expand", src, dst.Sizes)
 	}
 	return src
+}
+
+// share notes that a result looks at an argument's memory, as the shape function says, which knows of views that copy.
+func share(a *aten.Args, v, shape *aten.Value) {
+	base := shape
+	for base.View != nil {
+		base = base.View
+	}
+	for _, x := range a.V {
+		if x, ok := x.(*aten.Value); ok && x == base {
+			if p, ok := x.Ref.(*ref); ok {
+				v.Ref.(*ref).store = p.store
+			}
+		}
+	}
+}
+
+// markWritten notes the memory that a call writes to.
+func markWritten(op *aten.Op, a *aten.Args) {
+	mark := func(v *aten.Value) {
+		if v == nil {
+			return
+		}
+		if p, ok := v.Ref.(*ref); ok {
+			p.store.written = true
+		}
+	}
+	for i, p := range op.Signature().Params {
+		if !p.Type.Mutable() {
+			continue
+		}
+		switch x := a.V[i].(type) {
+		case *aten.Value:
+			mark(x)
+		case []*aten.Value:
+			for _, v := range x {
+				mark(v)
+			}
+		}
+	}
 }

@@ -10,7 +10,11 @@ import (
 
 // Recorder writes calls of operators into a graph of dialect TRAINING, for whoever makes programs from code. Calls are recorded as
 // they are made: nothing is taken apart, writes stay writes.
-type Recorder struct{ d *decomposer }
+type Recorder struct {
+	d         *decomposer
+	inner     *inner         // nil for the graph of a program
+	subgraphs map[string]int // how many there are, by the prefix of their names
+}
 
 // RecorderOptions say how a [Recorder] treats sizes.
 type RecorderOptions struct {
@@ -29,7 +33,7 @@ func NewRecorder(o RecorderOptions) *Recorder {
 	syms.decider = o.Decider
 	r := newRecorder(NewDecompTable(), o.Registry, syms)
 	r.literal = true
-	return &Recorder{&decomposer{recorder: r, env: map[*export.Value]any{}}}
+	return &Recorder{d: &decomposer{recorder: r, env: map[*export.Value]any{}}}
 }
 
 // Reserve takes a name, so that no node gets it. It gives the name that was free.

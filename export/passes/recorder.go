@@ -88,6 +88,7 @@ func (r *recorder) intercept(op *aten.Op, a *aten.Args) ([]*aten.Value, bool) {
 	}
 	defer func() { r.depth-- }()
 	if r.literal {
+		markWritten(op, a)
 		return r.record(op, a), true
 	}
 	r.refreshAll(a)

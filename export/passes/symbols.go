@@ -24,6 +24,8 @@ type symbols struct {
 	order  []string                   // keys of values in order, for taking back
 	// decider is in charge of all sizes; nil lets hints decide.
 	decider symbolic.Decider
+	// outer gives an input for a symbol of the graph around; nil outside of recorded subgraphs.
+	outer func(e *symbolic.Expr) export.Argument
 }
 
 // source is a dimension of a tensor.
@@ -231,6 +233,11 @@ func (s *symbols) expr(e *symbolic.Expr) export.Argument {
 	if e.Op == symbolic.OpSymbol {
 		if v := s.inverse(e); v != nil {
 			return v
+		}
+		if s.outer != nil {
+			if v := s.outer(e); v != nil {
+				return v
+			}
 		}
 	}
 	target, ok := pythonCalls[e.Op]
