@@ -1,8 +1,6 @@
 package aten
 
 import (
-	"math"
-
 	"github.com/pt2go/pt2/internal/linalg"
 	"github.com/pt2go/pt2/tensor"
 )
@@ -81,24 +79,6 @@ var linalgEigOps = []Op{
 		v := b.Call("mH", r[2])
 		h := b.Call("matmul", b.Call("mul.Tensor", v, b.Call("unsqueeze", r[1], -2)), r[2])
 		return []*Value{b.Call("matmul", r[0], r[2]), h}
-	}},
-	{Schema: "linalg_matrix_exp(Tensor self) -> Tensor", Shape: func(a *Args) []Meta {
-		x := a.Tensor(0)
-		linSquare(x, "linalg.matrix_exp")
-		if !x.DType.IsFloat() && !x.DType.IsComplex() {
-			linFloat(x, "linalg.matrix_exp", "")
-		}
-		return []Meta{Contig(x.DType, x.Sizes...)}
-	}, CPU: linKernel(expKernel[float64], expKernel[complex128]), Note: "for 16-bit floats PyTorch 2.15 reads the coefficients of its polynomials in the wrong type and gives NaN or huge numbers; the result here is the exponential"},
-	{Schema: "matrix_exp(Tensor self) -> Tensor", Decomp: linFirst("linalg_matrix_exp")},
-	{Schema: "matrix_exp_backward(Tensor self, Tensor grad) -> Tensor", Decomp: func(b *Build, a *Args) []*Value {
-		// The upper right block of exp([[A^H, G], [0, A^H]]).
-		ah, g := b.Call("mH", a.Tensor(0)), a.Tensor(1)
-		top := b.Call("cat", []*Value{ah, g}, -1)
-		low := b.Call("cat", []*Value{b.Call("zeros_like", g), ah}, -1)
-		e := b.Call("linalg_matrix_exp", b.Call("cat", []*Value{top, low}, -2))
-		n := ah.Size(-1)
-		return One(b.Call("slice.Tensor", b.Call("slice.Tensor", e, -2, 0, n), -1, n, n.Add(n)))
 	}},
 }
 
@@ -230,20 +210,4 @@ func svdKernel[T linalg.Scalar](k *Kernel) {
 		linWrite(k, k.Out[2], vh)
 	}
 	linWrite(k, k.Out[1], s)
-}
-
-func expKernel[T linalg.Scalar](k *Kernel) {
-	data := linRead[T](k, k.T(0))
-	batch, n, _ := linDims(k.T(0))
-	eachMatrix(k, batch, 10*n*n*n, func(i int) {
-		m := linMat(data, i, n, n)
-		if !linalg.Finite(m.A) {
-			for j := range m.A {
-				m.A[j] = linalg.FromReal[T](math.NaN())
-			}
-			return
-		}
-		copy(m.A, linalg.Exp(m).A)
-	})
-	linWrite(k, k.Out[0], data)
 }

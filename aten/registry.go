@@ -73,6 +73,8 @@ type Op struct {
 	schema   *FuncSchema
 	defaults []any
 	body     func(a *Args) *Body
+	// composed is a kernel that calls other operators, which run at once.
+	composed func(b *Build, k *Kernel)
 	derived  string // how the entry came about, "" for a declared one
 }
 
@@ -133,6 +135,9 @@ func NewRegistry(parent *Registry, ops ...*Op) (*Registry, error) {
 	for _, op := range ops {
 		if err := op.init(); err != nil {
 			return nil, err
+		}
+		if op.composed != nil {
+			op.CPU = func(k *Kernel) { op.composed(&Build{Exec: &Eager{Pool: k.Pool}, Reg: r}, k) }
 		}
 		if r.ops[op.Name()] != nil {
 			return nil, fmt.Errorf("aten: operator %s is declared twice", op.Name())

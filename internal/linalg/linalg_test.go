@@ -86,15 +86,6 @@ func testField[T Scalar](t *testing.T, n int) {
 	}
 	near(t, "A*V", Mul(h, v), mulDiag(v, w))
 	testLDL(t, a, b)
-
-	e := Exp(a)
-	minus := a.Clone()
-	for i := range minus.A {
-		minus.A[i] = -minus.A[i]
-	}
-	if n < 6 {
-		near(t, "exp(A)*exp(-A)", Mul(e, Exp(minus)), Eye[T](n, n))
-	}
 }
 
 func mulDiag[T Scalar](v Mat[T], w []float64) Mat[T] {
