@@ -159,11 +159,7 @@ func BenchmarkConvNHWC(b *testing.B) {
 			out := make([]float32, c.N*c.Out*volume(c.OutSize))
 			ep := &Epilogue{ColBias: randoms(rng, c.Out), Act: Activation{Kind: ActReLU}}
 			b.Run(fmt.Sprintf("%dx%d-%d-g%d-k%d-s%d-t%d", c.Size[1], c.In, c.Out, c.Groups, c.Kernel[2], c.Stride[2], threads), func(b *testing.B) {
-				for b.Loop() {
-					ConvNHWC(p, &c, w, x, out, ep)
-				}
-				flops := 2 * float64(len(out)) * float64(c.In/c.Groups*volume(c.Kernel))
-				b.ReportMetric(flops*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
+				benchFlops(b, p, 2*float64(len(out))*float64(c.In/c.Groups*volume(c.Kernel)), func() { ConvNHWC(p, &c, w, x, out, ep) })
 			})
 		}
 	}

@@ -86,7 +86,7 @@ func randoms(rng *rand.Rand, n int) []float32 {
 
 // gemmShapes are products of known models, [M, K, N]: a square one, BERT's and GPT-2's layers, pointwise convolutions, single rows.
 var gemmShapes = [][3]int{
-	{1024, 1024, 1024}, {1024, 1040, 1024}, {128, 768, 768}, {128, 768, 3072}, {128, 3072, 768}, {512, 768, 2304}, {197, 768, 3072},
+	{1024, 1024, 1024}, {1024, 1040, 1024}, {2048, 2048, 2048}, {1500, 384, 1536}, {1500, 1536, 384}, {1500, 384, 384}, {197, 3072, 768}, {128, 768, 768}, {128, 768, 3072}, {128, 3072, 768}, {512, 768, 2304}, {197, 768, 3072},
 	{49, 2048, 512}, {49, 512, 2048}, {196, 1024, 256}, {196, 256, 1024}, {784, 512, 128}, {784, 128, 512}, {3136, 256, 64}, {3136, 64, 256},
 	{12544, 16, 64}, {3136, 24, 72}, {784, 40, 240}, {196, 80, 480}, {49, 160, 960}, {1, 1024, 4096}, {4, 1024, 4096}, {12, 1024, 4096},
 }
@@ -100,11 +100,7 @@ func BenchmarkGemmPacked(b *testing.B) {
 			m, k, n := s[0], s[1], s[2]
 			x, w, c := randoms(rng, m*k), PackB(Matrix{randoms(rng, k*n), n, 1}, k, n, false), make([]float32, m*n)
 			b.Run(fmt.Sprintf("%dx%dx%d-t%d", m, k, n, threads), func(b *testing.B) {
-				for b.Loop() {
-					GemmPacked(p, m, Matrix{x, k, 1}, w, c, n, false, nil)
-				}
-				b.ReportMetric(2*float64(m)*float64(n)*float64(k)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
-				b.ReportMetric(float64(4*k*n)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GB/s-of-B")
+				benchFlops(b, p, 2*float64(m)*float64(n)*float64(k), func() { GemmPacked(p, m, Matrix{x, k, 1}, w, c, n, false, nil) })
 			})
 		}
 	}
@@ -125,12 +121,10 @@ func BenchmarkGemmCold(b *testing.B) {
 			}
 			b.Run(fmt.Sprintf("%dx%dx%d-t%d", m, k, n, threads), func(b *testing.B) {
 				i := 0
-				for b.Loop() {
+				benchFlops(b, p, 2*float64(m)*float64(n)*float64(k), func() {
 					GemmPacked(p, m, Matrix{x, k, 1}, w[i%len(w)], c, n, false, nil)
 					i++
-				}
-				b.ReportMetric(2*float64(m)*float64(n)*float64(k)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
-				b.ReportMetric(float64(4*k*n)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GB/s-of-B")
+				})
 			})
 		}
 	}

@@ -19,6 +19,7 @@ var families = map[string]func(){
 	"slide":     slides,
 	"stem":      stems,
 	"tile":      tiles,
+	"peak":      peak,
 	"half":      half,
 	"rnn":       rnn,
 	"gather":    gather,

@@ -17,6 +17,7 @@ var families = map[string]func(){
 	"convert":   convert,
 	"conv":      conv,
 	"tile":      tiles,
+	"peak":      peak,
 	"half":      half,
 	"rnn":       rnn,
 	"gather":    gather,
