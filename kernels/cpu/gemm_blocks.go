@@ -22,14 +22,17 @@ type product[T Float] struct {
 }
 
 // blockElements is how much of packed B is used by all rows of A before the next is. Small blocks leave room in the second-level cache
-// for what is fetched ahead; where rows have many segments, going through the rows again costs more.
+// for what is fetched ahead, the more so where a single tile goes by; where rows have many segments, going through the rows again costs
+// more.
 const (
-	blockElements        = 32 << 10
+	blockElements        = 64 << 10
+	blockElementsTile    = 32 << 10
 	blockElementsWindows = 192 << 10
 )
 
-// depth is how many rows of a panel one pass takes: the rows of A in the tile stay in the first-level cache.
-const depth = 512
+// depth is how many rows of a panel one pass takes: the rows of A in the tile stay in the first-level cache. Beyond that another pass,
+// which reads and writes C again, costs less than reading A from the second-level cache.
+const depth = 768
 
 // fewRows is how many rows can be multiplied with B in the time that it takes to read it from the last-level cache.
 const fewRows = 8
@@ -113,9 +116,9 @@ func (w *product[T]) part(i0, i1, j0, j1 int) {
 	}
 }
 
-// stripRows is how many rows go through all passes over a block of panels before the next rows do: their part of C stays in the cache
-// from pass to pass.
-const stripRows = 256
+// stripRows is how many rows go through all panels and passes before the next rows do, where there are several passes: the rows of A stay
+// in the second-level cache from block to block, and their part of C from pass to pass.
+const stripRows = 96
 
 // strip computes rows [i0, i1) of panels [j0, j1).
 func (s *steps[T]) strip(i0, i1, j0, j1 int) {
@@ -160,10 +163,13 @@ func (s *steps[T]) plan() {
 		passes := (s.k + depth - 1) / depth
 		s.depth = roundUp((s.k+passes-1)/passes, 4)
 	}
-	s.panels = max(1, blockElements/(s.depth*w.set.nr))
+	block := blockElements
 	if w.segments > 1 {
-		s.panels = max(1, blockElementsWindows/(s.depth*w.set.nr))
+		block = blockElementsWindows
+	} else if w.m <= w.set.mr {
+		block = blockElementsTile
 	}
+	s.panels = max(1, block/(s.depth*w.set.nr))
 	ep := w.ep
 	if ep == nil {
 		return
