@@ -279,6 +279,9 @@ func toValue(p *Param, v any) any {
 // WrapScalar makes the 0-d tensor that a Python number becomes where an operator wants a tensor: bool, int64, float64 or
 // complex128, weak in type promotion.
 func WrapScalar(s Scalar) *Value {
+	if s.Ref != nil {
+		return &Value{Meta: Contig(s.DType()), Wrapped: true, Ref: s.Ref}
+	}
 	var t *tensor.Tensor
 	switch s.Kind {
 	case BoolScalar:

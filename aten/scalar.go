@@ -26,6 +26,7 @@ type Scalar struct {
 	I    symbolic.Int // Bool (0 or 1) and Int
 	F    float64      // Float
 	C    complex128   // Complex
+	Ref  any          // what a recorder knows of a float or bool that a program computes, else nil
 }
 
 // Int64 converts as Python's int(x) does, truncating floats.

@@ -287,6 +287,13 @@ func (e *exporter) ranges(env *env) []export.Range {
 		}
 		return s.declared
 	}
+	for _, name := range env.unbacked.names {
+		r := symbolic.Unbounded
+		if s := env.symbols[name]; s != nil {
+			r = env.bounds(name)
+		}
+		add(name, r)
+	}
 	for _, s := range e.symbols {
 		add(s.name, declared(s.name))
 	}

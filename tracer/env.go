@@ -3,6 +3,7 @@ package tracer
 import (
 	"math"
 
+	"github.com/pt2go/pt2/export/passes"
 	"github.com/pt2go/pt2/symbolic"
 )
 
@@ -15,6 +16,7 @@ type symbol struct {
 	dim      *Dim              // the named Dim that it stands for, nil for a hint
 	dynamic  bool              // of a hint: that it may not be fixed
 	integer  bool              // an integer input, not a size
+	unbacked bool              // data decides
 	sources  []source          // where inputs hold it
 }
 
@@ -33,17 +35,21 @@ type guard struct {
 
 // env decides comparisons of sizes: by ranges, by what was assumed before, and last by the examples, which it remembers as a guard.
 type env struct {
-	symbols map[string]*symbol
-	order   []string
-	guards  []guard
-	replace map[string]*symbolic.Expr // symbols that guards tie to others or to a number
-	refined map[string]symbolic.Interval
-	zero    []*symbolic.Expr // known to be 0
-	nonzero []*symbolic.Expr
-	atLeast []*symbolic.Expr          // known to be at least 0
-	residue map[string]residue        // by symbol
-	subst   map[string]*symbolic.Expr // what equations make of symbols in questions
-	closed  bool                      // after the trace only hints answer
+	symbols  map[string]*symbol
+	order    []string
+	guards   []guard
+	replace  map[string]*symbolic.Expr // symbols that guards tie to others or to a number
+	refined  map[string]symbolic.Interval
+	zero     []*symbolic.Expr // known to be 0
+	nonzero  []*symbolic.Expr
+	atLeast  []*symbolic.Expr          // known to be at least 0
+	residue  map[string]residue        // by symbol
+	subst    map[string]*symbolic.Expr // what equations make of symbols in questions
+	closed   bool                      // after the trace only hints answer
+	rec      *passes.Recorder
+	session  *session
+	unbacked unbacked
+	deferred bool // what the code asks of sizes is checked by the program
 }
 
 type residue struct{ k, r int64 }
@@ -236,6 +242,9 @@ func (e *env) Decide(op symbolic.Op, a, b symbolic.Int) bool {
 	if yes, known := e.ask(op, x, y); known {
 		return yes
 	}
+	if e.hasUnbacked(x) || e.hasUnbacked(y) {
+		return e.unknown(op, x, y)
+	}
 	g := newGuard(op, x, y, byHint)
 	g.where = place()
 	e.assume(g)
@@ -274,6 +283,9 @@ func (e *env) Fix(a symbolic.Int) int64 {
 	}
 	if c := e.reduce(a.Expr()); c.Op == symbolic.OpInt {
 		return c.I
+	}
+	if e.hasUnbacked(a.Expr()) {
+		panic(&DataDependentError{Expr: a.Expr().Simplify().String(), Extract: true, Where: place()})
 	}
 	e.Decide("Equality", a, symbolic.N(a.Hint()))
 	return a.Hint()

@@ -131,8 +131,9 @@ func (e *exporter) trace(env *env) (*export.Program, error) {
 	for _, s := range e.symbols {
 		hints[s.name] = s.example
 	}
-	rec := passes.NewRecorder(passes.RecorderOptions{Hints: hints, Decider: env})
-	s := &session{build: rec.Build(), rec: rec, state: map[any]*Tensor{}, names: e.tree.names(), calls: map[string]int{}, fqns: map[any]string{}}
+	rec := passes.NewRecorder(passes.RecorderOptions{Hints: hints, Decider: env, Shapes: env.describe})
+	s := &session{env: env, build: rec.Build(), rec: rec, state: map[any]*Tensor{}, names: e.tree.names(), calls: map[string]int{}, fqns: map[any]string{}}
+	env.rec, env.session = rec, s
 	parts := export.Parts{Signature: &export.GraphSignature{}, State: &export.OrderedMap[*tensor.Tensor]{}, Constants: &export.OrderedMap[any]{},
 		Verifiers: []string{export.Training.Dialect}, RequiresGrad: map[string]bool{}, OpsetVersion: map[string]int{"aten": 10}}
 	for _, name := range e.call.input {
@@ -260,33 +261,16 @@ func (e *exporter) finish(s *session, parts *export.Parts, out any) error {
 	if err != nil {
 		return &UserError{Kind: InvalidInput, Msg: "Forward's result: " + err.Error(), Err: err}
 	}
-	var args []export.Argument
+	args := make([]export.Argument, len(leaves))
 	for i, l := range leaves {
-		o := export.OutputSpec{Kind: export.UserOutput}
-		var arg export.Argument
-		switch l := l.(type) {
-		case *Tensor:
-			if l == nil {
-				return invalid("Forward gives nil for output %d", i)
-			}
-			n := s.rec.Node(l.v)
-			arg, o.Arg = n, export.TensorArg{Name: n.Name}
-		case symbolic.Int:
-			arg = s.rec.Argument(l)
-			if v, ok := arg.(*export.Value); ok {
-				o.Arg = export.SymIntArg{Name: v.Name}
-			} else {
-				o.Arg = export.ConstantArg{Value: arg}
-			}
-		case int64, float64, bool, string, nil:
-			arg, o.Arg = l, export.ConstantArg{Value: l}
-		default:
-			return invalid("Forward gives a %T for output %d; want tensors, numbers, strings and containers of them", l, i)
+		if args[i], err = s.output(i, l); err != nil {
+			return err
 		}
-		args = append(args, arg)
-		parts.Signature.Outputs = append(parts.Signature.Outputs, o)
 	}
-	parts.Graph = s.rec.Finish(args)
+	parts.Graph = s.rec.FinishChecked(args, passes.RuntimeAsserts{Conditions: s.env.unbacked.asserts, Range: s.env.bounds})
+	for _, arg := range parts.Graph.Outputs {
+		parts.Signature.Outputs = append(parts.Signature.Outputs, export.OutputSpec{Kind: export.UserOutput, Arg: specOf(arg)})
+	}
 	parts.ModuleCallGraph = []export.ModuleCallEntry{{Signature: &export.ModuleCallSignature{InSpec: e.call.spec.Encode(), OutSpec: spec.Encode(), ForwardArgNames: e.call.names}}}
 	for _, c := range e.tree.modules[1:] {
 		parts.ModuleCallGraph = append(parts.ModuleCallGraph, export.ModuleCallEntry{FQN: c.name})
@@ -297,6 +281,41 @@ func (e *exporter) finish(s *session, parts *export.Parts, out any) error {
 	}
 	parts.ExampleInputs = exampleOf(values.(pytree.Tuple))
 	return nil
+}
+
+// output is a leaf of Forward's result as an output of the graph.
+func (s *session) output(i int, leaf any) (export.Argument, error) {
+	switch l := leaf.(type) {
+	case *Tensor:
+		if l == nil {
+			return nil, invalid("Forward gives nil for output %d", i)
+		}
+		return s.rec.Node(l.v), nil
+	case symbolic.Int:
+		return s.rec.Argument(l), nil
+	case Float:
+		return l.argument(), nil
+	case Bool:
+		return nil, invalid("Forward gives a tracer.Bool for output %d, which archives cannot hold as an output; give the tensor that it was taken from", i)
+	case int64, float64, bool, string, nil:
+		return l, nil
+	}
+	return nil, invalid("Forward gives a %T for output %d; want tensors, numbers, strings and containers of them", leaf, i)
+}
+
+// specOf is the argument of an output's specification.
+func specOf(arg export.Argument) export.Arg {
+	v, ok := arg.(*export.Value)
+	if !ok {
+		return export.ConstantArg{Value: arg}
+	}
+	switch v.Kind {
+	case export.SymIntKind:
+		return export.SymIntArg{Name: v.Name}
+	case export.SymFloatKind:
+		return export.SymFloatArg{Name: v.Name}
+	}
+	return export.TensorArg{Name: v.Name}
 }
 
 // exampleOf is (args, kwargs) in the form of a torch.save file; nil if it has named tuples or dataclasses, whose Python classes nobody knows.

@@ -69,6 +69,10 @@ func RunCall[A any](m any, rand *aten.Generator, args []A, opts ...Option) (any,
 			flat[i] = l.v.T
 		case symbolic.Int:
 			flat[i] = l.Int64()
+		case Float:
+			flat[i] = l.Value()
+		case Bool:
+			flat[i] = l.Value()
 		}
 	}
 	return spec.Unflatten(flat)
@@ -103,6 +107,10 @@ func (s *session) recovered(r any) error {
 			user.Where = where
 		}
 		return user
+	}
+	var data *DataDependentError
+	if isErr && errors.As(cause, &data) {
+		return data
 	}
 	if !isErr {
 		cause = fmt.Errorf("%v", r)

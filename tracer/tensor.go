@@ -37,6 +37,7 @@ type session struct {
 	ended         bool                                   // the function has returned
 	key           func(outer *export.Value, text string) // orders what the function takes from outside
 	fqns          map[any]string                         // the order of parameters and buffers
+	env   *env // of an export
 }
 
 // frame is a module call under way.
@@ -126,6 +127,9 @@ func (s *session) ops(name string, args []any) []*Tensor {
 		s.rec.SetMetadata(s.metadata(name))
 	}
 	outs := s.build.CallN(name, args...)
+	if s.env != nil {
+		s.env.forget(s.build.Reg.Lookup("aten." + name))
+	}
 	res := make([]*Tensor, len(outs))
 	for i, v := range outs {
 		if v != nil {
@@ -171,6 +175,10 @@ func (s *session) lower(a any) any {
 			out[i], _ = s.lower(t).(*aten.Value)
 		}
 		return out
+	case Float:
+		return a.scalar()
+	case Bool:
+		return a.Value()
 	case aten.KwArg:
 		return aten.Kw(a.Name, s.lower(a.Value))
 	case *tensor.Tensor:

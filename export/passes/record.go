@@ -24,6 +24,8 @@ type RecorderOptions struct {
 	Registry *aten.Registry
 	// Decider is in charge of all symbolic sizes; nil lets hints decide.
 	Decider symbolic.Decider
+	// Shapes, if not nil, describes the results of calls: ask runs the shape function of op on arguments, those of the call or others.
+	Shapes func(op *aten.Op, a *aten.Args, ask func(a *aten.Args) ([]*aten.Value, error)) ([]*aten.Value, error)
 }
 
 // NewRecorder starts an empty graph.
@@ -32,7 +34,7 @@ func NewRecorder(o RecorderOptions) *Recorder {
 	maps.Copy(syms.hints, o.Hints)
 	syms.decider = o.Decider
 	r := newRecorder(NewDecompTable(), o.Registry, syms)
-	r.literal = true
+	r.literal, r.describe = true, o.Shapes
 	return &Recorder{d: &decomposer{recorder: r, env: map[*export.Value]any{}}}
 }
 

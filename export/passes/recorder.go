@@ -27,6 +27,7 @@ type recorder struct {
 	again    *viewStep // the view being made again
 	literal  bool      // calls are recorded as they are, writes too
 	writes   int       // counts writes to stores, which cannot be taken back
+	describe func(op *aten.Op, a *aten.Args, ask func(a *aten.Args) ([]*aten.Value, error)) ([]*aten.Value, error)
 }
 
 // ref is where a value stands in the graph and in memory.
@@ -164,6 +165,7 @@ func (r *recorder) record(op *aten.Op, a *aten.Args) []*aten.Value {
 			v, arg := r.result(n, outs[i], in, many)
 			if v != nil {
 				r.relate(op, a, v, outs[i], 0)
+				r.bindData(v)
 			}
 			results, n.Outputs = append(results, v), append(n.Outputs, arg)
 			i++
@@ -176,6 +178,7 @@ func (r *recorder) record(op *aten.Op, a *aten.Args) []*aten.Value {
 			w, _ := arg.(*export.Value)
 			if v != nil {
 				r.relate(op, a, v, outs[i], k)
+				r.bindData(v)
 			}
 			results, list = append(results, v), append(list, w)
 			i++
@@ -184,6 +187,16 @@ func (r *recorder) record(op *aten.Op, a *aten.Args) []*aten.Value {
 	}
 	r.g.Nodes = append(r.g.Nodes, n)
 	return results
+}
+
+// bindData notes sizes that data decides, when calls are recorded as they are.
+func (r *recorder) bindData(v *aten.Value) {
+	for _, n := range v.Sizes {
+		if r.literal && !n.IsConst() && hasUnbacked(n.Expr()) {
+			r.syms.bindTensor(v)
+			return
+		}
+	}
 }
 
 // firstRef is that of the first tensor among the arguments, which says where results belong.
@@ -266,7 +279,14 @@ func (r *recorder) infer(op *aten.Op, a *aten.Args) []*aten.Value {
 	if r.orig != nil && r.orig.Op == op {
 		recorded, ok = r.recorded(op)
 	}
-	outs, err := r.shapes(op, a)
+	ask := func(a *aten.Args) ([]*aten.Value, error) { return r.shapes(op, a) }
+	var outs []*aten.Value
+	var err error
+	if r.describe != nil {
+		outs, err = r.describe(op, a, ask)
+	} else {
+		outs, err = ask(a)
+	}
 	switch {
 	case err == nil && (!ok || consistent(outs, recorded)):
 		return outs
@@ -460,6 +480,9 @@ func (r *recorder) argument(x any) export.Argument {
 }
 
 func (r *recorder) scalar(s aten.Scalar) export.Argument {
+	if v, ok := s.Ref.(*export.Value); ok {
+		return v
+	}
 	switch s.Kind {
 	case aten.BoolScalar:
 		return s.Bool()
@@ -496,8 +519,13 @@ func (r *recorder) use(x *aten.Value) export.Argument {
 	if p, ok := x.Ref.(*ref); ok {
 		return p.node
 	}
-	if n, ok := x.Ref.(symbolic.Int); ok && x.Wrapped {
-		return r.syms.argument(n)
+	if x.Wrapped {
+		switch n := x.Ref.(type) {
+		case symbolic.Int:
+			return r.syms.argument(n)
+		case *export.Value:
+			return n
+		}
 	}
 	if x.T != nil && x.Wrapped {
 		s, err := aten.Item(x.T)
