@@ -15,7 +15,18 @@ import (
 
 // prepare makes symbols of the specification.
 func (e *exporter) prepare() (err error) {
-	if e.specs, err = e.call.resolve(e.shapes); err != nil {
+	if m, ok := e.call.model.(DynamicSpecifier); ok {
+		if e.shapes != nil {
+			return invalid("the model has a DynamicSpec, and WithShapes is given; use one of them")
+		}
+		e.shapes = m.DynamicSpec()
+	}
+	shapes := e.shapes
+	spec, unbacked := shapes.(ShapesSpec)
+	if unbacked {
+		shapes = nil
+	}
+	if e.specs, err = e.call.resolve(shapes); err != nil {
 		return err
 	}
 	for _, d := range e.dynamic {
@@ -37,13 +48,33 @@ func (e *exporter) prepare() (err error) {
 			if d == nil {
 				continue
 			}
+			if e.relax {
+				d = relaxed(d)
+			}
 			place := fmt.Sprintf("%s.size()[%d]", e.call.places[i], k)
 			if e.sizes[i][k], err = e.size(d, t.Sizes()[k], place); err != nil {
 				return err
 			}
 		}
 	}
+	if unbacked {
+		return e.specified(spec)
+	}
 	return nil
+}
+
+// relaxed is an automatic size in the place of one that promises more than the code keeps.
+func relaxed(d DimSpec) DimSpec {
+	switch d := d.(type) {
+	case *Dim:
+		return Auto.Range(d.min, d.max)
+	case Hint:
+		if d.kind == "DYNAMIC" {
+			d.kind = "AUTO"
+			return d
+		}
+	}
+	return d
 }
 
 // free takes what [WithDynamic] says.
@@ -299,7 +330,7 @@ func (e *exporter) ranges(env *env) []export.Range {
 	}
 	for _, sizes := range e.sizes {
 		for _, n := range sizes {
-			if x := n.Expr(); !n.IsConst() && x.Op != symbolic.OpSymbol {
+			if x := n.Expr(); !n.IsConst() && x.Op != symbolic.OpSymbol && !env.hasUnbacked(x) {
 				add(x.String(), x.Bounds(declared))
 			}
 		}

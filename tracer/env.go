@@ -49,7 +49,10 @@ type env struct {
 	rec      *passes.Recorder
 	session  *session
 	unbacked unbacked
-	deferred bool // what the code asks of sizes is checked by the program
+	deferred bool   // what the code asks of sizes is checked by the program
+	draft    *draft // of a draft export
+	inputs   []passes.InputSymbol
+	places   []varPlace // of inputs
 }
 
 type residue struct{ k, r int64 }
@@ -247,6 +250,13 @@ func (e *env) Decide(op symbolic.Op, a, b symbolic.Int) bool {
 	}
 	g := newGuard(op, x, y, byHint)
 	g.where = place()
+	if e.draft != nil {
+		e.draft.guarded(e, g)
+	}
+	if name, _ := e.solve(minus(g.a, g.b)); e.deferred && (g.op != "Equality" || name == "") {
+		e.require(&symbolic.Expr{Op: g.op, Args: []*symbolic.Expr{g.a, g.b}})
+		return byHint
+	}
 	e.assume(g)
 	return byHint
 }
@@ -285,6 +295,10 @@ func (e *env) Fix(a symbolic.Int) int64 {
 		return c.I
 	}
 	if e.hasUnbacked(a.Expr()) {
+		if e.draft != nil && !e.unbacked.inside {
+			e.draft.answer(e, "Equality", a.Expr().Simplify(), symbolic.Const(a.Hint()))
+			return a.Hint()
+		}
 		panic(&DataDependentError{Expr: a.Expr().Simplify().String(), Extract: true, Where: place()})
 	}
 	e.Decide("Equality", a, symbolic.N(a.Hint()))

@@ -31,7 +31,7 @@ type dynamicDim struct {
 	d     DimSpec
 }
 
-// WithShapes says what sizes may become, as dynamic_shapes of torch.export.export: a [Shapes] or a [ShapesList].
+// WithShapes says what sizes may become, as dynamic_shapes of torch.export.export: a [Shapes], a [ShapesList] or a [ShapesSpec].
 func WithShapes(spec any) Option {
 	return func(e *exporter) error {
 		e.shapes = spec
@@ -55,11 +55,25 @@ func WithRegistry(r *pytree.Registry) Option {
 	}
 }
 
+// PreferDeferredRuntimeAsserts makes the program check what the code asks of sizes, instead of refusing a [Dim] that promises more or
+// guarding its inputs, as prefer_deferred_runtime_asserts_over_guards of torch.export.
+func PreferDeferredRuntimeAsserts() Option {
+	return func(e *exporter) error {
+		e.deferred = true
+		return nil
+	}
+}
+
 type exporter struct {
-	kwargs  pytree.Dict
-	reg     *pytree.Registry
-	shapes  any
-	dynamic []dynamicDim
+	kwargs      pytree.Dict
+	reg         *pytree.Registry
+	shapes      any
+	dynamic     []dynamicDim
+	draft       *draft // of a draft export
+	relax       bool   // Dims become automatic
+	deferred    bool
+	vars        []varPlace
+	assumptions []*Assumption
 
 	call    *call
 	tree    *tree
@@ -133,7 +147,13 @@ func (e *exporter) trace(env *env) (*export.Program, error) {
 	}
 	rec := passes.NewRecorder(passes.RecorderOptions{Hints: hints, Decider: env, Shapes: env.describe})
 	s := &session{env: env, build: rec.Build(), rec: rec, state: map[any]*Tensor{}, names: e.tree.names(), calls: map[string]int{}, fqns: map[any]string{}}
-	env.rec, env.session = rec, s
+	env.rec, env.session, env.deferred, env.draft = rec, s, e.deferred, e.draft
+	if e.draft != nil {
+		e.draft.of, e.draft.report.Failures = map[*aten.Value]*tensor.Tensor{}, nil
+	}
+	if err := e.spread(env); err != nil {
+		return nil, err
+	}
 	parts := export.Parts{Signature: &export.GraphSignature{}, State: &export.OrderedMap[*tensor.Tensor]{}, Constants: &export.OrderedMap[any]{},
 		Verifiers: []string{export.Training.Dialect}, RequiresGrad: map[string]bool{}, OpsetVersion: map[string]int{"aten": 10}}
 	for _, name := range e.call.input {
@@ -168,10 +188,15 @@ func (e *exporter) input(s *session, i int, leaf any, parts *export.Parts) any {
 			sizes[k] = s.rec.Size(e.sizes[i][k])
 		}
 		v := s.rec.Input(name, export.TensorMeta{DType: l.DType(), Sizes: sizes, Strides: strides(l, sizes), Device: cpu, Layout: aten.StridedLayout})
+		s.env.hold(i, s.rec.Node(v))
+		e.draft.hold(v, l)
 		x, spec.Arg = &Tensor{v: v, s: s}, export.TensorArg{Name: name}
 	default:
 		if n := e.values[i]; !n.IsConst() {
 			x, spec.Arg = s.rec.SymInput(name, n), export.SymIntArg{Name: name}
+			if v, ok := s.rec.Argument(n).(*export.Value); ok {
+				s.env.hold(i, v)
+			}
 			break
 		}
 		s.rec.ConstantInput(name, leaf)
@@ -249,6 +274,7 @@ func (e *exporter) lift(s *session, parts *export.Parts) {
 			m := aten.MetaOf(t)
 			v := s.rec.Input(name, export.TensorMeta{DType: m.DType, Sizes: m.Sizes, Strides: m.Strides, Offset: m.Offset, RequiresGrad: grad, Device: cpu, Layout: aten.StridedLayout})
 			s.state[key] = &Tensor{v: v, s: s}
+			e.draft.hold(v, t)
 			spec.Arg = export.TensorArg{Name: name}
 			parts.Signature.Inputs = append(parts.Signature.Inputs, spec)
 		}
@@ -267,7 +293,7 @@ func (e *exporter) finish(s *session, parts *export.Parts, out any) error {
 			return err
 		}
 	}
-	parts.Graph = s.rec.FinishChecked(args, passes.RuntimeAsserts{Conditions: s.env.unbacked.asserts, Range: s.env.bounds})
+	parts.Graph = s.rec.FinishChecked(args, passes.RuntimeAsserts{Conditions: s.env.unbacked.asserts, Range: s.env.bounds, Inputs: s.env.inputs})
 	for _, arg := range parts.Graph.Outputs {
 		parts.Signature.Outputs = append(parts.Signature.Outputs, export.OutputSpec{Kind: export.UserOutput, Arg: specOf(arg)})
 	}

@@ -42,7 +42,7 @@ func (t *Tensor) Int() symbolic.Int {
 	n, ok := env.unbacked.rows[key]
 	if !ok {
 		n = int64(env.unbacked.ints)
-		env.newUnbacked(intRange(t.DType()))
+		env.newUnbacked(symbolic.Unbounded, t.drafted(func(s aten.Scalar) int64 { return s.Int64() })...)
 		env.remember(key, n)
 	}
 	name := fmt.Sprintf("u%d", n)
@@ -50,8 +50,15 @@ func (t *Tensor) Int() symbolic.Int {
 	return env.unbackedInt(name)
 }
 
-// intRange is what PyTorch knows of an element by its dtype: nothing.
-func intRange(tensor.DType) symbolic.Interval { return symbolic.Unbounded }
+// drafted is the element in the example of a draft export.
+func (t *Tensor) drafted(as func(s aten.Scalar) int64) []int64 {
+	if d := t.s.env.draft; d != nil && d.of[t.v] != nil {
+		if s, err := aten.Item(d.of[t.v]); err == nil {
+			return []int64{as(s)}
+		}
+	}
+	return nil
+}
 
 // Float is the one element of a tensor of floats; see [Tensor.Item].
 func (t *Tensor) Float() Float {
@@ -63,7 +70,13 @@ func (t *Tensor) Float() Float {
 	name := fmt.Sprintf("zuf%d", env.unbacked.floats)
 	env.unbacked.floats++
 	env.unbacked.names = append(env.unbacked.names, name)
-	return Float{v: 1, node: t.s.item(t, export.SymFloatKind, symbolic.Symbol(name, false)), env: env}
+	v := 1.0
+	if d := env.draft; d != nil && d.of[t.v] != nil {
+		if s, err := aten.Item(d.of[t.v]); err == nil {
+			v = s.Float64()
+		}
+	}
+	return Float{v: v, node: t.s.item(t, export.SymFloatKind, symbolic.Symbol(name, false)), env: env}
 }
 
 // Bool is the one element of a tensor of bools; see [Tensor.Item].
@@ -73,7 +86,12 @@ func (t *Tensor) Bool() Bool {
 		return Bool{v: t.element().Bool()}
 	}
 	env := t.s.env
-	n := env.newUnbacked(symbolic.Interval{Min: 0, Max: 1})
+	n := env.newUnbacked(symbolic.Interval{Min: 0, Max: 1}, t.drafted(func(s aten.Scalar) int64 {
+		if s.Bool() {
+			return 1
+		}
+		return 0
+	})...)
 	e := &symbolic.Expr{Op: "Equality", Args: []*symbolic.Expr{n.Expr(), symbolic.Const(1)}}
 	t.s.item(t, export.SymBoolKind, e)
 	return Bool{e: e, env: env}
@@ -199,6 +217,13 @@ func (f Float) scalar() aten.Scalar {
 // Value is the number of an eager run. While a model is exported only data knows it, which is a [DataDependentError].
 func (f Float) Value() float64 {
 	if f.node != nil {
+		is := &symbolic.Expr{Op: "Equality", Args: []*symbolic.Expr{f.node.Sym, {Op: symbolic.OpFloat, F: f.v}}}
+		if d := f.env.draft; d != nil {
+			d.created(is)
+			d.fail(&FailureReport{Type: DataDependentFailure, Expr: is.String(), Result: "True"})
+			f.env.require(is)
+			return f.v
+		}
 		panic(&DataDependentError{Expr: f.node.Sym.String(), Where: place()})
 	}
 	return f.v
@@ -209,11 +234,4 @@ func (e *env) remember(key memo, n int64) {
 		e.unbacked.rows = map[memo]int64{}
 	}
 	e.unbacked.rows[key] = n
-}
-
-// forget drops what was counted when something is written.
-func (e *env) forget(op *aten.Op) {
-	if op == nil || op.Mutates() {
-		e.unbacked.rows = nil
-	}
 }

@@ -126,9 +126,13 @@ func (s *session) ops(name string, args []any) []*Tensor {
 	if s.rec != nil {
 		s.rec.SetMetadata(s.metadata(name))
 	}
+	draft := s.env.drafting()
+	if draft != nil {
+		draft.run(name, args)
+	}
 	outs := s.build.CallN(name, args...)
-	if s.env != nil {
-		s.env.forget(s.build.Reg.Lookup("aten." + name))
+	if draft != nil {
+		draft.note(outs)
 	}
 	res := make([]*Tensor, len(outs))
 	for i, v := range outs {

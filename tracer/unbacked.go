@@ -31,8 +31,8 @@ type memo struct {
 	value *aten.Value
 }
 
-// newUnbacked makes an integer that data decides.
-func (e *env) newUnbacked(r symbolic.Interval) symbolic.Int {
+// newUnbacked makes an integer that data decides. A draft export knows its value in the example.
+func (e *env) newUnbacked(r symbolic.Interval, value ...int64) symbolic.Int {
 	name := fmt.Sprintf("u%d", e.unbacked.ints)
 	e.unbacked.ints++
 	e.unbacked.names = append(e.unbacked.names, name)
@@ -43,6 +43,9 @@ func (e *env) newUnbacked(r symbolic.Interval) symbolic.Int {
 		e.unbacked.hint += 2
 	}
 	e.rec.SetHint(name, e.unbacked.hint)
+	if len(value) > 0 {
+		e.rec.SetHint(name, value[0])
+	}
 	return e.unbackedInt(name)
 }
 
@@ -67,7 +70,21 @@ func (e *env) newRows(what string, of *aten.Value, max symbolic.Int) symbolic.In
 		}
 		e.unbacked.rows[key] = n
 	}
-	return e.newUnbacked(r)
+	return e.newUnbacked(r, e.counts(what, of)...)
+}
+
+// counts is how many there are in the example, of a draft export.
+func (e *env) counts(what string, of *aten.Value) []int64 {
+	switch d := e.draft; {
+	case d == nil:
+	case what == "nonzero":
+		if t := d.of[of]; t != nil {
+			return []int64{d.real.Call("nonzero", aten.FromTensor(t)).Size(0).Hint()}
+		}
+	case d.outs != nil && d.outs[0] != nil:
+		return []int64{d.outs[0].Size(0).Hint()}
+	}
+	return nil
 }
 
 func (e *env) hasUnbacked(x *symbolic.Expr) bool {
@@ -78,6 +95,9 @@ func (e *env) hasUnbacked(x *symbolic.Expr) bool {
 
 // unknown answers a question about data. A shape function goes on as if the answer were no, see [env.describe]; user code cannot.
 func (e *env) unknown(op symbolic.Op, a, b *symbolic.Expr) bool {
+	if e.draft != nil && !e.unbacked.inside {
+		return e.draft.answer(e, op, a.Simplify(), b.Simplify())
+	}
 	if e.unbacked.inside {
 		g := newGuard(op, a, b, true)
 		i := len(e.unbacked.asked)
@@ -97,10 +117,17 @@ var exchanged = map[symbolic.Op]symbolic.Op{"LessThan": "GreaterThan", "StrictLe
 // describe runs a shape function. Questions about data are answered with no, as PyTorch's guard_or_false; if it then refuses its
 // arguments, the answers that it needs become conditions that the program checks, as those of torch._check.
 func (e *env) describe(op *aten.Op, a *aten.Args, ask func(a *aten.Args) ([]*aten.Value, error)) ([]*aten.Value, error) {
-	if outs, err := e.counted(op, a, ask); outs != nil || err != nil {
-		return outs, err
+	if op.Mutates() { // what was counted may be another
+		e.unbacked.rows = nil
 	}
-	return e.try(a, ask)
+	outs, err := e.counted(op, a, ask)
+	if outs == nil && err == nil {
+		outs, err = e.try(a, ask)
+	}
+	if e.draft != nil {
+		return e.draft.described(e, op, a, outs, err)
+	}
+	return outs, err
 }
 
 func (e *env) try(a *aten.Args, ask func(a *aten.Args) ([]*aten.Value, error)) ([]*aten.Value, error) {
@@ -261,7 +288,7 @@ func (e *env) counted(op *aten.Op, a *aten.Args, ask func(a *aten.Args) ([]*aten
 		return e.masked(op, a, ask)
 	case "aten.repeat_interleave.Tensor":
 		if a.V[1] == nil {
-			return aten.One(value(x.DType, e.newUnbacked(symbolic.Interval{Min: 0, Max: math.MaxInt64}))), nil
+			return aten.One(value(x.DType, e.newUnbacked(symbolic.Interval{Min: 0, Max: math.MaxInt64}, e.counts("", nil)...))), nil
 		}
 	case "aten.repeat_interleave.self_Tensor":
 		return e.repeated(a)
@@ -273,7 +300,7 @@ func (e *env) counted(op *aten.Op, a *aten.Args, ask func(a *aten.Args) ([]*aten
 				out = tensor.Float32
 			}
 		}
-		return aten.One(value(out, e.newUnbacked(symbolic.Interval{Min: 0, Max: math.MaxInt64}))), nil
+		return aten.One(value(out, e.newUnbacked(symbolic.Interval{Min: 0, Max: math.MaxInt64}, e.counts("", nil)...))), nil
 	case "torchvision.nms.default":
 		return aten.One(value(tensor.Int64, e.newRows("", nil, x.Size(0)))), nil
 	}
@@ -315,7 +342,12 @@ func (e *env) repeated(a *aten.Args) ([]*aten.Value, error) {
 		n := a.Int(3)
 		return aten.One(repeatedTo(a, x, n)), nil
 	}
-	return aten.One(repeatedTo(a, x, e.newUnbacked(symbolic.Interval{Min: 0, Max: math.MaxInt64}))), nil
+	var value []int64
+	if d := e.draft; d != nil && d.outs != nil {
+		dim, _ := a.OptInt(2)
+		value = []int64{d.outs[0].Size(aten.WrapDim(dim.Int64(), d.outs[0].Dim())).Hint()}
+	}
+	return aten.One(repeatedTo(a, x, e.newUnbacked(symbolic.Interval{Min: 0, Max: math.MaxInt64}, value...))), nil
 }
 
 func repeatedTo(a *aten.Args, x *aten.Value, n symbolic.Int) *aten.Value {
@@ -343,7 +375,12 @@ func (e *env) distinct(op *aten.Op, a *aten.Args) []*aten.Value {
 	if along {
 		most, what = x.Size(int(dim)), ""
 	}
-	n := e.newRows(what, x, most)
+	var n symbolic.Int
+	if d := e.draft; along && d != nil && d.outs != nil {
+		n = e.newUnbacked(symbolic.Interval{Min: 0, Max: math.MaxInt64 - 1}, d.outs[0].Size(int(dim)).Hint())
+	} else {
+		n = e.newRows(what, x, most)
+	}
 	elements := &aten.Value{Meta: aten.Contig(x.DType, n)}
 	if along {
 		sizes := slices.Clone(x.Sizes)

@@ -16,6 +16,16 @@ type RuntimeAsserts struct {
 	Conditions []*symbolic.Expr
 	// Range is what is known of an unbacked symbol.
 	Range func(symbol string) symbolic.Interval
+	// Inputs are unbacked symbols that inputs hold, in order.
+	Inputs []InputSymbol
+}
+
+// InputSymbol is an unbacked symbol that stands for a dimension of an input, or for an input that is an integer.
+type InputSymbol struct {
+	Name  string
+	Input *export.Value
+	Dim   int
+	Is    *symbolic.Expr // what the symbol is over others; nil if it is none but itself
 }
 
 // FinishChecked is [Recorder.Finish] of a graph that checks conditions as soon as their symbols are known, as PyTorch's
@@ -25,7 +35,7 @@ func (r *Recorder) FinishChecked(outputs []export.Argument, asserts RuntimeAsser
 	d.g.Outputs = outputs
 	nodes, _ := live(d.g)
 	p := &assertPass{recorder: d.recorder, waiting: map[string][]*symbolic.Expr{}, ranges: asserts.Range, added: map[string]bool{}, known: map[string]bool{}, bounded: map[string]bool{},
-		replaced: map[*export.Value]export.Argument{}}
+		replaced: map[*export.Value]export.Argument{}, is: map[string]*symbolic.Expr{}, symbols: asserts.Inputs}
 	d.g.Nodes = nil
 	d.syms.values, d.syms.sizes, d.syms.order = map[string]export.Argument{}, map[string]source{}, nil
 	for _, e := range asserts.Conditions {
@@ -57,6 +67,8 @@ type assertPass struct {
 	known    map[string]bool // symbols that have a value
 	bounded  map[string]bool // symbols whose ranges are checked
 	replaced map[*export.Value]export.Argument
+	is       map[string]*symbolic.Expr // symbols that are functions of others
+	symbols  []InputSymbol
 }
 
 // wait keeps a condition for the largest of its unbacked symbols, "" if it has none.
@@ -95,6 +107,33 @@ func (p *assertPass) inputs(inputs []export.GraphInput) {
 				p.read(v, "torch.ops.aten.sym_stride.int", n, d)
 			}
 		}
+		p.held(v)
+	}
+}
+
+// held checks the unbacked symbols that an input holds.
+func (p *assertPass) held(v *export.Value) {
+	var mine []InputSymbol
+	for _, s := range p.symbols {
+		if s.Input != v {
+			continue
+		}
+		mine = append(mine, s)
+		if p.known[s.Name] {
+			continue
+		}
+		e, is := symbolic.Symbol(s.Name, false), symbolic.Symbol(s.Name, false)
+		if s.Is != nil {
+			is, p.is[s.Name] = s.Is, s.Is
+		}
+		if v.Kind == export.SymIntKind {
+			p.see(e, v)
+			continue
+		}
+		p.see(e, p.number("torch.ops.aten.sym_size.int", export.SymIntKind, is, []export.NamedArg{positional("self", v), positional("dim", int64(s.Dim))}))
+	}
+	for _, s := range mine {
+		p.bounds(symbolic.Symbol(s.Name, false), s.Name)
 	}
 }
 
@@ -249,7 +288,11 @@ func (p *assertPass) rangeSays(e *symbolic.Expr) bool {
 }
 
 func (p *assertPass) assert(e *symbolic.Expr) {
+	at := len(p.g.Nodes)
 	cond := p.condition(e)
+	for _, n := range p.g.Nodes[at:] {
+		p.resolve(n.Outputs[0].(*export.Value))
+	}
 	p.added[e.Srepr()] = true
 	name := fmt.Sprint(cond)
 	if v, ok := cond.(*export.Value); ok {
@@ -259,6 +302,18 @@ func (p *assertPass) assert(e *symbolic.Expr) {
 		Args: []export.NamedArg{positional("self", cond), positional("assert_msg", fmt.Sprintf("Runtime assertion failed for expression %v on node '%s'", e, name))}}
 	n.Op = p.build.Reg.Lookup(n.Target)
 	p.g.Nodes = append(p.g.Nodes, n)
+}
+
+// resolve writes what a number is over the symbols that are no functions of others.
+func (p *assertPass) resolve(v *export.Value) {
+	e := v.Sym.Substitute(func(name string) *symbolic.Expr { return p.is[name] })
+	if e == v.Sym {
+		return
+	}
+	v.Sym = e
+	if e.Op == "Equality" && e.Args[0].Simplify().Srepr() == e.Args[1].Simplify().Srepr() {
+		v.Sym, v.Hint = nil, true
+	}
 }
 
 // mapped puts the values that stand for replaced ones into an argument.

@@ -1,11 +1,12 @@
 """PyTorch's judgement of programs whose sizes come from data: unbacked.py FOLDER, of NAME.pt2 and NAME.calls. The same models in Python must
 give the same graphs and ranges."""
-import io, logging, os, re, sys, warnings
+import io, logging, os, sys, warnings
 
 warnings.filterwarnings("ignore")
 logging.disable(logging.ERROR)
 import torch
 from torch.export import Dim
+from printed import text
 
 
 def item_checks(x, i):
@@ -66,15 +67,6 @@ def select_checked(x, i):
 def narrow(x, i):
     n = i.item(); torch._check(n >= 0); torch._check(n <= 4)
     return x.narrow(0, 0, n), torch.arange(n), x.new_ones((n, 2)).sum(0)
-
-
-def text(ep):
-    """The graph without what says where it comes from: files, names of backed symbols, of nodes that archives do not keep, defaults."""
-    s = re.sub(r" *# (File|No stacktrace).*\n", "", str(ep))
-    s = re.sub(r"\n +\n", "\n", s)
-    names = {}
-    s = re.sub(r"\bs\d+\b", lambda m: names.setdefault(m[0], f"s_{len(names)}"), s)
-    return re.sub(r", (device|pin_memory) = [^,\]]*?(?=[,)])(\))?(?=[,)])", "", re.sub(r"device = device\(type='cpu'\)", "device = cpu", s))
 
 
 folder, bad = sys.argv[1], 0
