@@ -37,7 +37,7 @@ func (t *Tensor) Int() symbolic.Int {
 	if t.v.T != nil {
 		return symbolic.N(t.element().Int64())
 	}
-	env := t.s.env
+	env := t.exporting()
 	key := memo{"item", t.v}
 	n, ok := env.unbacked.rows[key]
 	if !ok {
@@ -48,6 +48,14 @@ func (t *Tensor) Int() symbolic.Int {
 	name := fmt.Sprintf("u%d", n)
 	t.s.item(t, export.SymIntKind, symbolic.Symbol(name, false))
 	return env.unbackedInt(name)
+}
+
+// exporting is the export under way, which reads data outside of the functions of control flow alone.
+func (t *Tensor) exporting() *env {
+	if t.s.env == nil || t.s.inner != nil {
+		panic(&UserError{Kind: DynamicControlFlow, Msg: "a number is taken from a tensor inside of a control flow operator's function: take it outside, and hand it in"})
+	}
+	return t.s.env
 }
 
 // drafted is the element in the example of a draft export.
@@ -66,7 +74,7 @@ func (t *Tensor) Float() Float {
 	if t.v.T != nil {
 		return Float{v: t.element().Float64()}
 	}
-	env := t.s.env
+	env := t.exporting()
 	name := fmt.Sprintf("zuf%d", env.unbacked.floats)
 	env.unbacked.floats++
 	env.unbacked.names = append(env.unbacked.names, name)
@@ -85,7 +93,7 @@ func (t *Tensor) Bool() Bool {
 	if t.v.T != nil {
 		return Bool{v: t.element().Bool()}
 	}
-	env := t.s.env
+	env := t.exporting()
 	n := env.newUnbacked(symbolic.Interval{Min: 0, Max: 1}, t.drafted(func(s aten.Scalar) int64 {
 		if s.Bool() {
 			return 1

@@ -37,7 +37,7 @@ type session struct {
 	ended         bool                                   // the function has returned
 	key           func(outer *export.Value, text string) // orders what the function takes from outside
 	fqns          map[any]string                         // the order of parameters and buffers
-	env   *env // of an export
+	env           *env                                   // of an export
 }
 
 // frame is a module call under way.

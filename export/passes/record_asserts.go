@@ -177,7 +177,7 @@ func (p *assertPass) node(n *export.Node) {
 
 // symbolOf is the symbolic result of a node that has no other.
 func symbolOf(n *export.Node) (*export.Value, *symbolic.Expr) {
-	if len(n.Outputs) != 1 {
+	if len(n.Outputs) != 1 || isHOP(n.Target) {
 		return nil, nil
 	}
 	v, ok := n.Outputs[0].(*export.Value)
@@ -323,6 +323,14 @@ func (p *assertPass) mapped(arg export.Argument) export.Argument {
 		if w, ok := p.replaced[x]; ok {
 			return w
 		}
+	case []*export.Value:
+		out := slices.Clone(x)
+		for i, v := range x {
+			if w, ok := p.replaced[v].(*export.Value); ok {
+				out[i] = w
+			}
+		}
+		return out
 	case []any:
 		out := slices.Clone(x)
 		for i := range out {
