@@ -132,17 +132,16 @@ func (e *env) describe(op *aten.Op, a *aten.Args, ask func(a *aten.Args) ([]*ate
 
 func (e *env) try(a *aten.Args, ask func(a *aten.Args) ([]*aten.Value, error)) ([]*aten.Value, error) {
 	u := &e.unbacked
-	attempt := func(answers map[int]bool) ([]*aten.Value, error, []guard) {
+	attempt := func(answers map[int]bool) (outs []*aten.Value, asked []guard, err error) {
 		u.inside, u.asked, u.answers = true, nil, answers
 		defer func() { u.inside = false }()
 		at := e.mark()
-		outs, err := ask(a)
-		if err != nil {
+		if outs, err = ask(a); err != nil {
 			e.reset(at)
 		}
-		return outs, err, u.asked
+		return outs, u.asked, err
 	}
-	outs, err, asked := attempt(nil)
+	outs, asked, err := attempt(nil)
 	var refusal *aten.Error
 	if err == nil || len(asked) == 0 || !errors.As(err, &refusal) {
 		return outs, err
@@ -151,7 +150,7 @@ func (e *env) try(a *aten.Args, ask func(a *aten.Args) ([]*aten.Value, error)) (
 	for range 4 {
 		for _, i := range promising(asked, answers) {
 			answers[i] = true
-			next, failed, more := attempt(answers)
+			next, more, failed := attempt(answers)
 			if failed == nil {
 				for k := range answers {
 					if k < len(more) {
@@ -284,6 +283,8 @@ func (e *env) counted(op *aten.Op, a *aten.Args, ask func(a *aten.Args) ([]*aten
 			return nil, err
 		}
 		return aten.One(value(x.DType, e.newRows("", nil, both[0].Numel()))), nil
+	case "aten.view.default", "aten.reshape.default":
+		return e.viewed(a), nil
 	case "aten.index.Tensor":
 		return e.masked(op, a, ask)
 	case "aten.repeat_interleave.Tensor":
@@ -308,6 +309,24 @@ func (e *env) counted(op *aten.Op, a *aten.Args, ask func(a *aten.Args) ([]*aten
 		return e.distinct(op, a), nil
 	}
 	return nil, nil
+}
+
+// viewed describes the view of a contiguous tensor with as many elements, about which nothing needs to be asked.
+func (e *env) viewed(a *aten.Args) []*aten.Value {
+	x, sizes := a.Tensor(0), a.Ints(1)
+	if !slices.ContainsFunc(x.Sizes, func(n symbolic.Int) bool { return !n.IsConst() && e.hasUnbacked(n.Expr()) }) {
+		return nil
+	}
+	dense := aten.ContiguousStrides(x.Sizes)
+	for d := range dense {
+		if !same(e.reduce(dense[d].Expr()), e.reduce(x.Strides[d].Expr())) {
+			return nil
+		}
+	}
+	if !same(e.reduce(symbolic.Prod(sizes...).Expr()), e.reduce(x.Numel().Expr())) {
+		return nil
+	}
+	return aten.One(&aten.Value{Meta: x.ViewMeta(sizes, aten.ContiguousStrides(sizes), x.Offset)})
 }
 
 // masked describes x[mask]: a mask stands for as many index tensors as it has dimensions.

@@ -36,7 +36,7 @@ func (r *Recorder) FinishChecked(outputs []export.Argument, asserts RuntimeAsser
 	nodes, _ := live(d.g)
 	p := &assertPass{recorder: d.recorder, waiting: map[string][]*symbolic.Expr{}, ranges: asserts.Range, added: map[string]bool{}, known: map[string]bool{}, bounded: map[string]bool{},
 		replaced: map[*export.Value]export.Argument{}, is: map[string]*symbolic.Expr{}, symbols: asserts.Inputs}
-	d.g.Nodes = nil
+	d.g.Nodes, d.sympy = nil, true
 	d.syms.values, d.syms.sizes, d.syms.order = map[string]export.Argument{}, map[string]source{}, nil
 	for _, e := range asserts.Conditions {
 		p.wait(e)

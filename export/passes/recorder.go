@@ -26,6 +26,7 @@ type recorder struct {
 	depth    int
 	again    *viewStep // the view being made again
 	literal  bool      // calls are recorded as they are, writes too
+	sympy    bool      // expressions are computed in sympy's order, and not as code would write them
 	writes   int       // counts writes to stores, which cannot be taken back
 	describe func(op *aten.Op, a *aten.Args, ask func(a *aten.Args) ([]*aten.Value, error)) ([]*aten.Value, error)
 }
@@ -411,9 +412,15 @@ func (r *recorder) encode(op *aten.Op, a *aten.Args) []export.NamedArg {
 	var out []export.NamedArg
 	s := op.Signature()
 	kw := false
+	last := -1 // calls that are recorded as they are keep defaults before arguments that are given
+	for i := range s.Params {
+		if p := &s.Params[i]; r.literal && !p.KwOnly && !r.isDefault(op, a, i) {
+			last = i
+		}
+	}
 	for i := range s.Params {
 		p := &s.Params[i]
-		if d, err := op.Default(i); err == nil && p.HasDefault && sameArg(d, a.V[i]) {
+		if i > last && r.isDefault(op, a, i) {
 			kw = true
 			continue
 		}
@@ -424,6 +431,11 @@ func (r *recorder) encode(op *aten.Op, a *aten.Args) []export.NamedArg {
 		out = append(out, export.NamedArg{Name: p.Name, Value: r.argument(a.V[i]), Kind: kind})
 	}
 	return out
+}
+
+func (r *recorder) isDefault(op *aten.Op, a *aten.Args, i int) bool {
+	d, err := op.Default(i)
+	return err == nil && op.Signature().Params[i].HasDefault && sameArg(d, a.V[i])
 }
 
 func sameArg(x, y any) bool {

@@ -254,7 +254,11 @@ func (s *symbols) expr(e *symbolic.Expr) export.Argument {
 				continue
 			}
 		}
-		left = s.node(part, target, []export.NamedArg{{Name: "a", Value: left, Kind: export.Positional}, {Name: "b", Value: s.expr(e.Args[i]), Kind: export.Positional}})
+		right := s.expr(e.Args[i])
+		if _, constant := left.(int64); constant && s.r.literal && !s.r.sympy && (e.Op == "Mul" || e.Op == "Add") {
+			left, right = right, left
+		}
+		left = s.node(part, target, []export.NamedArg{{Name: "a", Value: left, Kind: export.Positional}, {Name: "b", Value: right, Kind: export.Positional}})
 	}
 	return left
 }
