@@ -1,6 +1,8 @@
 package aten
 
 import (
+	"math"
+
 	"github.com/pt2go/pt2/kernels/cpu"
 	"github.com/pt2go/pt2/symbolic"
 	"github.com/pt2go/pt2/tensor"
@@ -153,6 +155,9 @@ func shapeConv(a *Args) []Meta {
 		}
 		if transposed && outPad[i].Int64() < 0 {
 			Fail("negative output_padding is not supported")
+		}
+		if most := int64(math.MaxInt32); stride[i].Int64() > most || pad[i].Int64() > most || dil[i].Int64() > most || outPad[i].Int64() > most {
+			Fail("stride %v, padding %v, dilation %v and output_padding %v have to fit 32 bits", stride, pad, dil, outPad)
 		}
 		if stride[i].Int64() <= 0 {
 			Fail("non-positive stride is not supported")

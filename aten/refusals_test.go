@@ -43,12 +43,28 @@ func TestParametersThatDoNotFit(t *testing.T) {
 		{"convolution", conv(x, o(3, 2, 0, 2), nil, true, 0, 1), "could not create a primitive descriptor"},
 		{"upsample_bilinear2d.vec", []any{x, nil, false, []float64{2}}, "Expected static_cast<int64_t>(scale_factors->size()) == spatial_dimensions to be true, but got false."},
 		{"upsample_nearest2d.vec", []any{x, nil, nil}, "Must specify exactly one of output_size and scale_factors"},
+		{"convolution", []any{x, o(3, 3, 2, 2), nil, []int{1, 1}, []int{1 << 60, 0}, []int{1, 1}, false, []int{0, 0}, 1}, "have to fit 32 bits"},
+		{"special_legendre_polynomial_p.n_scalar", []any{FromTensor(tensor.New(tensor.Float32, 1)), 1 << 60}, "is not supported"},
+		{"_grouped_mm", []any{o(4, 8), o(2, 8, 4), nil}, "Have to provide offsets"},
 		{"empty.memory_format", []any{[]int64{1 << 40, 1 << 30}}, "RuntimeError"},
 		{"zeros", []any{[]int64{1 << 44}}, "RuntimeError"},
 	} {
 		_, err := Call(c.op, c.args...)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "internal error") {
 			t.Errorf("%s: %v, want %q", c.op, err, c.want)
+		}
+	}
+}
+
+// An expanded dimension may have any size, but its views cannot all be made.
+func TestTooManyViews(t *testing.T) {
+	many, err := Call("expand", FromTensor(tensor.New(tensor.Float32, 1)), []int64{1 << 40})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for op, args := range map[string][]any{"unbind.int": {many[0]}, "split.Tensor": {many[0], 1}, "chunk": {many[0], 1 << 40}, "tensor_split.sections": {many[0], 1 << 40}} {
+		if _, err := Call(op, args...); err == nil || !strings.Contains(err.Error(), "too many") {
+			t.Errorf("%s: %v", op, err)
 		}
 	}
 }

@@ -11,6 +11,14 @@ func acosT[T float32 | float64](x T) T { return T(math.Acos(float64(x))) }
 
 func absT[T float32 | float64](x T) T { return T(math.Abs(float64(x))) }
 
+// checkDegree refuses degrees whose recurrence would not end: PyTorch computes for hours there.
+func checkDegree(n int64) {
+	const most = 1 << 24
+	if n > most {
+		Fail("a polynomial of degree %d is not supported", n)
+	}
+}
+
 // signed is v, or -v for an odd degree.
 func signed[T float32 | float64](n int64, v T) T {
 	if n%2 != 0 {
@@ -217,6 +225,7 @@ func hermiteHe[T float32 | float64](x T, n int64) T {
 }
 
 func laguerre[T float32 | float64](x T, n int64) T {
+	checkDegree(n)
 	switch {
 	case n < 0:
 		return 0
@@ -231,6 +240,7 @@ func laguerre[T float32 | float64](x T, n int64) T {
 }
 
 func legendre[T float32 | float64](x T, n int64) T {
+	checkDegree(n)
 	switch {
 	case n < 0:
 		return 0

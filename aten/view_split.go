@@ -38,7 +38,7 @@ var splitOps = []Op{
 			FailIndex("Dimension specified as %d but tensor has no dimensions", a.I64(1))
 		}
 		d := WrapDim(a.I64(1), x.Dim())
-		out := make([]Meta, x.Sizes[d].Int64())
+		out := manyMetas(x.Sizes[d].Int64())
 		for i := range out {
 			out[i] = selected(x, int64(d), symbolic.N(int64(i)))
 		}
@@ -178,6 +178,15 @@ func narrowed(x *Value, dim int64, start, length symbolic.Int) Meta {
 	return sliced(x, int64(d), start, start.Add(length), symbolic.N(1))
 }
 
+// manyMetas makes room for n views. What costs no memory, such as an expanded dimension, may have any size, but not any number of views.
+func manyMetas(n int64) []Meta {
+	const most = 1 << 24
+	if n < 0 || n > most {
+		Fail("%d views of one tensor are too many", n)
+	}
+	return make([]Meta, n)
+}
+
 func shapeSplit(a *Args) []Meta { return splitEvery(a.Tensor(0), a.Int(1), a.I64(2)) }
 
 func splitEvery(x *Value, every symbolic.Int, dim int64) []Meta {
@@ -191,7 +200,7 @@ func splitEvery(x *Value, every symbolic.Int, dim int64) []Meta {
 	if every.Gt(zero) {
 		n = max((size.Int64()+every.Int64()-1)/every.Int64(), 1)
 	}
-	out := make([]Meta, n)
+	out := manyMetas(n)
 	for i := range out {
 		start := every.MulN(int64(i))
 		end := start.Add(every)
@@ -227,7 +236,7 @@ func shapeChunk(a *Args) []Meta {
 	d := WrapDim(a.I64(2), x.Dim())
 	size := x.Sizes[d]
 	if size.Eq(symbolic.N(0)) {
-		out := make([]Meta, chunks)
+		out := manyMetas(chunks)
 		for i := range out {
 			out[i] = x.AliasMeta()
 		}
@@ -243,7 +252,7 @@ func tensorSplit(x *Value, sections symbolic.Int, dim int64) []Meta {
 	d := WrapDim(dim, x.Dim())
 	n := sections.Int64()
 	q, r := x.Sizes[d].FloorDiv(sections), x.Sizes[d].Mod(sections)
-	out := make([]Meta, n)
+	out := manyMetas(n)
 	start := symbolic.N(0)
 	for i := range out {
 		end := start.Add(q)
