@@ -672,6 +672,11 @@ func AtenGridSampler2dCpuFallback(input tracer.Operand, grid tracer.Operand, int
 	return tracer.Invoke("_grid_sampler_2d_cpu_fallback", input, grid, interpolationMode, paddingMode, alignCorners)[0]
 }
 
+// AtenGroupedMm calls aten::_grouped_mm(Tensor self, Tensor mat2, Tensor? offs=None, Tensor? bias=None, ScalarType? out_dtype=None) -> Tensor
+func AtenGroupedMm(self tracer.Operand, mat2 tracer.Operand, opts ...aten.KwArg) *tracer.Tensor {
+	return tracer.Invoke("_grouped_mm", with(opts, self, mat2)...)[0]
+}
+
 // AtenHistogramddBinEdges calls aten::_histogramdd_bin_edges(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> Tensor[]
 func AtenHistogramddBinEdges(self tracer.Operand, bins any, opts ...aten.KwArg) []*tracer.Tensor {
 	return tracer.Invoke("_histogramdd_bin_edges", with(opts, self, bins)...)
