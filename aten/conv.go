@@ -70,6 +70,9 @@ func convPadding(b *Build, n int, a *Args) []*Value {
 	switch a.Str(4) {
 	case "valid":
 	case "same":
+		if w.Dim() != n+2 {
+			Fail("Expected %d-dimensional input for %d-dimensional weight%s, but got %d-dimensional input of size %s instead", w.Dim(), w.Dim(), listText(w.Sizes), x.Dim(), listText(x.Sizes))
+		}
 		pads := make([]any, 2*n)
 		odd := false
 		for i := range n {

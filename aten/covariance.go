@@ -61,6 +61,16 @@ func covariance(b *Build, x *Value, correction int64, f, w *Value) *Value {
 		Check(v.name == "aweights" || whole, "cov(): expected fweights to have integral dtype but got fweights with %s dtype", v.t.DType.CPPName())
 		Check(v.name == "fweights" || v.t.DType.IsFloat(), "cov(): expected aweights to have floating point dtype but got aweights with %s dtype", v.t.DType.CPPName())
 	}
+	if _, computing := b.Exec.(Computing); computing {
+		for _, v := range []struct {
+			t    *Value
+			name string
+		}{{f, "fweights"}, {w, "aweights"}} {
+			if v.t != nil {
+				b.CallN("_assert_async.msg", b.Call("all", b.Call("ge.Scalar", v.t, 0)), "cov(): "+v.name+" cannot be negative")
+			}
+		}
+	}
 	all := f
 	if w != nil {
 		all = w

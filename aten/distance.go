@@ -74,11 +74,12 @@ var distanceOps = []Op{
 }
 
 func crossOf(b *Build, x, y *Value, d int) *Value {
+	Check(x.Dim() == y.Dim(), "linalg.cross: inputs must have the same number of dimensions.")
 	s := BroadcastSizes(x, y)
-	x, y = b.Call("expand", x, s), b.Call("expand", y, s)
-	if x.Size(d).Ne(symbolic.N(3)) {
+	if x.Size(d).Ne(symbolic.N(3)) || y.Size(d).Ne(symbolic.N(3)) {
 		Fail("linalg.cross: inputs dimension %d must have length 3. Got %v and %v", d, x.Size(d), y.Size(d))
 	}
+	x, y = b.Call("expand", x, s), b.Call("expand", y, s)
 	roll := func(v *Value, n int) *Value { return b.Call("roll", v, []int{n}, []int{d}) }
 	return b.Call("sub.Tensor", b.Call("mul.Tensor", roll(x, -1), roll(y, -2)), b.Call("mul.Tensor", roll(x, -2), roll(y, -1)))
 }

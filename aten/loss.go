@@ -47,9 +47,15 @@ var lossOps = []Op{
 			return delta * (z - 0.5*delta)
 		}
 	}),
-	lossOp("soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", nil, func(*Args) func(x, y float64) float64 {
-		return func(x, y float64) float64 { return math.Log1p(math.Exp(-x * y)) }
-	}),
+	{Schema: "soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", Decomp: func(b *Build, a *Args) []*Value {
+		x, y := a.Tensor(0), a.Tensor(1)
+		if dt := ResultType(x, y); !dt.IsFloat() {
+			failDType(a.Op, dt)
+		}
+		// Step by step in the operands' type, as PyTorch does: the exponential overflows in it.
+		e := b.Call("exp", b.Call("mul.Tensor", b.Call("neg", x), y))
+		return reduceLoss(b, b.Call("log1p", e), a.I64(2))
+	}},
 	{Schema: "binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor", Shape: func(a *Args) []Meta {
 		x, t := a.Tensor(0), a.Tensor(1)
 		Check(x.DType.IsFloat(), "Found dtype %s but expected Float", x.DType.CPPName())

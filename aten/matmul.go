@@ -56,6 +56,9 @@ var matmulOps = []Op{
 	}},
 	{Schema: "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", Decomp: func(b *Build, a *Args) []*Value {
 		v := a.Tensor(1)
+		if a.Tensor(0).DType == tensor.Bool && v.DType == tensor.Bool && a.Tensor(2).DType == tensor.Bool {
+			return One(addrOfBool(b, a))
+		}
 		if alpha := inKind(a.Scalar(4), v.DType); alpha.Complex() != 1 {
 			v = b.Call("mul.Scalar", v, alpha)
 		}
@@ -296,6 +299,18 @@ func combineLinear(b *Build, self, p *Value, beta, alpha Scalar) *Value {
 		self = b.Call("mul.Scalar", self, beta)
 	}
 	return b.Call("add.Tensor", self, p)
+}
+
+// addrOfBool is addr with "and" for products and "or" for sums.
+func addrOfBool(b *Build, a *Args) *Value {
+	p := b.Call("logical_and", b.Call("unsqueeze", a.Tensor(1), 1), a.Tensor(2))
+	if a.Scalar(4).Complex() == 0 {
+		p = b.Call("zeros_like", p)
+	}
+	if a.Scalar(3).Complex() == 0 {
+		return p
+	}
+	return b.Call("logical_or", a.Tensor(0), p)
 }
 
 // inKind truncates a factor to an integer beside integers, as PyTorch does.

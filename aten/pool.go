@@ -195,7 +195,22 @@ func shapeMaxPool(a *Args, n int) []Meta {
 	s, p, d := poolList(a, 2, n, a.Ints(1), "stride"), poolList(a, 3, n, nil, "padding"), poolList(a, 4, n, nil, "dilation")
 	checkPoolDType(a.Op.schema.Base, x.DType)
 	sizes := poolSizes(a.Op.schema.Base, x, n, k, s, p, d, a.Bool(5))
+	checkChannels(a.Op.schema.Base, x, n)
 	return []Meta{keepFormat(x, x.DType, sizes), keepFormat(x, tensor.Int64, sizes)}
+}
+
+// checkChannels refuses an input without batch that has no channels.
+func checkChannels(name string, x *Value, n int) {
+	if x.Dim() != n+1 || x.Sizes[0].Ne(symbolic.N(0)) {
+		return
+	}
+	switch n {
+	case 1:
+		Fail("%s: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got:%s", name, listText(x.Sizes))
+	case 2:
+		Fail("Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got:%s", listText(x.Sizes))
+	}
+	Fail("max_pool3d_with_indices_out_cpu_template(): Expected input to have non-zero size for non-batch dimensions, but input has sizes %s with dimension 0 being empty", listText(x.Sizes))
 }
 
 func checkPoolDType(name string, dt tensor.DType) {
@@ -253,6 +268,7 @@ func maxKernel(k *Kernel, p *poolPlan) {
 
 func maxPool1d(b *Build, a *Args, op string) []*Value {
 	checkPoolRank(a.Op.schema.Base, a.Tensor(0), 1)
+	checkChannels(a.Op.schema.Base, a.Tensor(0), 1)
 	k, s := poolList(a, 1, 1, nil, "kernel_size"), poolList(a, 2, 1, a.Ints(1), "stride")
 	p, d := poolList(a, 3, 1, nil, "padding"), poolList(a, 4, 1, nil, "dilation")
 	r := b.CallN(op, b.Call("unsqueeze", a.Tensor(0), -2), []int64{1, k[0]}, []int64{1, s[0]}, []int64{0, p[0]}, []int64{1, d[0]}, a.Bool(5))

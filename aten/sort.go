@@ -272,6 +272,9 @@ func medianOf(lane []sortKey, float, skipNaN bool) sortKey {
 			nan++
 		}
 	}
+	if nan == len(lane) {
+		nan = 0 // the middle of NaNs
+	}
 	mid := max((len(lane)-nan-1)/2, 0)
 	nthElement(lane, mid, func(a, b sortKey) bool { return a.key < b.key || a.key == b.key && a.idx < b.idx })
 	return lane[mid]

@@ -16,10 +16,10 @@ var specialOps = concat(
 	specialUnary("special_ndtri", false, ndtri),
 	specialUnary("special_log_ndtr", false, logNdtr),
 	specialUnary("special_airy_ai", false, airyAi),
-	specialUnary("special_bessel_j0", false, finite(math.J0)),
-	specialUnary("special_bessel_j1", false, finite(math.J1)),
-	specialUnary("special_bessel_y0", false, finite(math.Y0)),
-	specialUnary("special_bessel_y1", false, finite(math.Y1)),
+	specialUnary("special_bessel_j0", false, besselJ0),
+	specialUnary("special_bessel_j1", false, besselJ1),
+	specialUnary("special_bessel_y0", false, besselY0),
+	specialUnary("special_bessel_y1", false, besselY1),
 	specialUnary("special_scaled_modified_bessel_k0", false, func(x float64) float64 { return besselKe(0, x) }),
 	specialUnary("special_scaled_modified_bessel_k1", false, func(x float64) float64 { return besselKe(1, x) }),
 	specialUnary("special_modified_bessel_k0", false, func(x float64) float64 { return besselK(0, x) }),
@@ -145,16 +145,6 @@ func polynomial(name string, f32 func(x float32, n int64) float32, f64 func(x fl
 	}
 	return withScalars(name, "x_scalar", "n_scalar", "x", "n",
 		Op{Schema: name + "(Tensor x, Tensor n) -> Tensor", Tags: Pointwise, Shape: shapeSpecial(false), CPU: map2(fn)})
-}
-
-// finite makes a function answer NaN at infinity.
-func finite(f func(float64) float64) func(float64) float64 {
-	return func(x float64) float64 {
-		if math.IsInf(x, 0) {
-			return math.NaN()
-		}
-		return f(x)
-	}
 }
 
 func ndtrKernel(k *Kernel) {

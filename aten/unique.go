@@ -30,7 +30,8 @@ var uniqueOps = []Op{
 		Schema: "unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor)",
 		Tags:   DataDependent,
 		Dynamic: func(k *Kernel) []*tensor.Tensor {
-			if d, ok := k.OptInt(3); ok {
+			// PyTorch takes dimension 0 of one-dimensional tensors for none, but not -1.
+			if d, ok := k.OptInt(3); ok && !(d.Int64() == 0 && k.T(0).Dim() == 1) {
 				return uniqueSlices(k, k.T(0), d.Int64(), false, true, true)
 			}
 			return uniqueFlat(k, k.T(0), false, k.Bool(1), k.Bool(2))
