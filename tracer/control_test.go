@@ -12,6 +12,7 @@ import (
 	"github.com/pt2go/pt2/export/passes"
 	"github.com/pt2go/pt2/internal/golden"
 	"github.com/pt2go/pt2/loader"
+	"github.com/pt2go/pt2/pytree"
 	"github.com/pt2go/pt2/symbolic"
 	"github.com/pt2go/pt2/tensor"
 	"github.com/pt2go/pt2/tensor/tensorio"
@@ -252,7 +253,21 @@ func saveCalls(t *testing.T, path string, m tracer.Module, p *export.Program, ca
 		}
 		all = append(all, []any{list(in), list(out)})
 	}
-	if err := tensorio.SavePT(path+".calls", all); err != nil {
+	savePT(t, path+".calls", all)
+}
+
+func savePT(t *testing.T, path string, x any) {
+	t.Helper()
+	if err := tensorio.SavePT(path, x); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// flatTensors are the leaves of what a call gives.
+func flatTensors(out any) []*tensor.Tensor {
+	var flat []*tensor.Tensor
+	for _, x := range out.(pytree.Tuple) {
+		flat = append(flat, x.(*tensor.Tensor))
+	}
+	return flat
 }

@@ -64,6 +64,25 @@ func PreferDeferredRuntimeAsserts() Option {
 	}
 }
 
+// WithOps adds operators of your own, such as one with the schema "mylib::scaled(Tensor x, float a) -> Tensor", which the model calls as
+// "mylib::scaled" or "mylib.scaled.default". [Export] needs an operator's Shape, which is register_fake of torch.library; [RunCall] its
+// CPU, the kernel. Whoever loads the program registers the operator there: in Go with pt2.WithOps, in Python with torch.library.
+func WithOps(ops ...*aten.Op) Option {
+	return func(e *exporter) error {
+		e.ops = append(e.ops, ops...)
+		return nil
+	}
+}
+
+// PreserveModuleCallSignature keeps the calling convention of the sub-modules with these paths, so that unflattened programs call them
+// as the model does. Each must be called by [Call].
+func PreserveModuleCallSignature(paths ...string) Option {
+	return func(e *exporter) error {
+		e.preserve = append(e.preserve, paths...)
+		return nil
+	}
+}
+
 type exporter struct {
 	kwargs      pytree.Dict
 	reg         *pytree.Registry
@@ -74,6 +93,9 @@ type exporter struct {
 	deferred    bool
 	vars        []varPlace
 	assumptions []*Assumption
+	ops         []*aten.Op
+	preserve    []string
+	operators   *aten.Registry
 
 	call    *call
 	tree    *tree
@@ -101,6 +123,9 @@ func Export[A any](m any, args []A, opts ...Option) (*export.Program, error) {
 		return nil, err
 	}
 	if e.tree, err = walk(m); err != nil {
+		return nil, err
+	}
+	if err := e.checkPreserved(); err != nil {
 		return nil, err
 	}
 	if err := e.prepare(); err != nil {
@@ -135,6 +160,11 @@ func newExporter[A any](m any, args []A, opts []Option) (*exporter, error) {
 		list[i] = a
 	}
 	var err error
+	if len(e.ops) > 0 {
+		if e.operators, err = aten.NewRegistry(aten.Builtin(), e.ops...); err != nil {
+			return nil, &UserError{Kind: InvalidInput, Msg: "the operators: " + err.Error(), Err: err}
+		}
+	}
 	e.call, err = newCall(m, list, e.kwargs, e.reg)
 	return e, err
 }
@@ -145,8 +175,8 @@ func (e *exporter) trace(env *env) (*export.Program, error) {
 	for _, s := range e.symbols {
 		hints[s.name] = s.example
 	}
-	rec := passes.NewRecorder(passes.RecorderOptions{Hints: hints, Decider: env, Shapes: env.describe})
-	s := &session{env: env, build: rec.Build(), rec: rec, state: map[any]*Tensor{}, names: e.tree.names(), calls: map[string]int{}, fqns: map[any]string{}}
+	rec := passes.NewRecorder(passes.RecorderOptions{Hints: hints, Decider: env, Shapes: env.describe, Registry: e.operators})
+	s := &session{env: env, build: rec.Build(), rec: rec, state: map[any]*Tensor{}, names: e.tree.names(), calls: map[string]int{}, fqns: map[any]string{}, preserve: e.preserve}
 	env.rec, env.session, env.deferred, env.draft = rec, s, e.deferred, e.draft
 	if e.draft != nil {
 		e.draft.of, e.draft.report.Failures = map[*aten.Value]*tensor.Tensor{}, nil
@@ -293,14 +323,17 @@ func (e *exporter) finish(s *session, parts *export.Parts, out any) error {
 			return err
 		}
 	}
+	s.keepCalls()
 	parts.Graph = s.rec.FinishChecked(args, passes.RuntimeAsserts{Conditions: s.env.unbacked.asserts, Range: s.env.bounds, Inputs: s.env.inputs})
 	for _, arg := range parts.Graph.Outputs {
 		parts.Signature.Outputs = append(parts.Signature.Outputs, export.OutputSpec{Kind: export.UserOutput, Arg: specOf(arg)})
 	}
-	parts.ModuleCallGraph = []export.ModuleCallEntry{{Signature: &export.ModuleCallSignature{InSpec: e.call.spec.Encode(), OutSpec: spec.Encode(), ForwardArgNames: e.call.names}}}
-	for _, c := range e.tree.modules[1:] {
-		parts.ModuleCallGraph = append(parts.ModuleCallGraph, export.ModuleCallEntry{FQN: c.name})
+	signatures, err := s.signatures()
+	if err != nil {
+		return err
 	}
+	root := &export.ModuleCallSignature{InSpec: e.call.spec.Encode(), OutSpec: spec.Encode(), ForwardArgNames: e.call.names}
+	parts.ModuleCallGraph = e.moduleCalls(root, signatures)
 	values, err := e.call.spec.Unflatten(e.call.leaves)
 	if err != nil {
 		return fmt.Errorf("tracer: the example inputs: %w", err)

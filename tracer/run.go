@@ -14,7 +14,7 @@ import (
 // Run calls a model eagerly, operator by operator, on tensors. Rand serves dropout and the like; nil starts a generator as
 // torch.manual_seed(0) does. [RunCall] takes other inputs.
 func Run(m Module, rand *aten.Generator, inputs ...*tensor.Tensor) (out []*tensor.Tensor, err error) {
-	s := eager(rand)
+	s := eager(rand, nil)
 	x := make([]*Tensor, len(inputs))
 	for i, t := range inputs {
 		x[i] = &Tensor{v: aten.FromTensor(t), s: s}
@@ -32,22 +32,22 @@ func Run(m Module, rand *aten.Generator, inputs ...*tensor.Tensor) (out []*tenso
 	return out, nil
 }
 
-func eager(rand *aten.Generator) *session {
+func eager(rand *aten.Generator, ops *aten.Registry) *session {
 	if rand == nil {
 		rand = aten.NewGenerator(0)
 	}
-	return &session{build: aten.NewBuild(&aten.Eager{Pool: pool.Default(), Rand: rand}, nil), state: map[any]*Tensor{}, names: map[any]string{}, calls: map[string]int{}}
+	return &session{build: aten.NewBuild(&aten.Eager{Pool: pool.Default(), Rand: rand}, ops), state: map[any]*Tensor{}, names: map[any]string{}, calls: map[string]int{}}
 }
 
 // RunCall calls a model eagerly with the arguments that [Export] takes. The leaves of the result are *[tensor.Tensor], int64, float64,
-// bool, string and nil, in containers of package pytree. Options other than [WithKwargs] and [WithRegistry] mean nothing.
+// bool, string and nil, in containers of package pytree. Options other than [WithKwargs], [WithRegistry] and [WithOps] mean nothing.
 func RunCall[A any](m any, rand *aten.Generator, args []A, opts ...Option) (any, error) {
 	e, err := newExporter(m, args, opts)
 	if err != nil {
 		return nil, err
 	}
 	c := e.call
-	s := eager(rand)
+	s := eager(rand, e.operators)
 	leaves := make([]any, len(c.leaves))
 	for i, l := range c.leaves {
 		leaves[i] = l

@@ -38,10 +38,16 @@ type session struct {
 	key           func(outer *export.Value, text string) // orders what the function takes from outside
 	fqns          map[any]string                         // the order of parameters and buffers
 	env           *env                                   // of an export
+
+	preserve []string      // paths of modules whose calls are noted
+	noted    []*moduleCall // these calls, in the order in which they began
 }
 
 // frame is a module call under way.
-type frame struct{ key, path, kind string }
+type frame struct {
+	key, path, kind string
+	n               int // earlier calls of the module
+}
 
 // DType is the element type.
 func (t *Tensor) DType() tensor.DType { return t.v.DType }
@@ -120,6 +126,7 @@ func Stack(dim int, x ...*Tensor) *Tensor { return x[0].s.ops("stack", []any{x, 
 
 func (s *session) ops(name string, args []any) []*Tensor {
 	s = s.now()
+	name = s.operator(name)
 	for i, a := range args {
 		args[i] = s.lower(a)
 	}
@@ -217,7 +224,10 @@ func Call(m Module, x ...*Tensor) []*Tensor {
 	s := x[0].s.now()
 	s.enter(m)
 	defer s.leave()
-	return m.Forward(x...)
+	c := s.begin(x)
+	out := m.Forward(x...)
+	c.end(out)
+	return out
 }
 
 // Within calls the code of a sub-module that is no [Module], so that exported programs know which nodes are its own: body calls its
@@ -244,9 +254,9 @@ func (s *session) enter(m any) {
 		key += "_" + strings.ReplaceAll(path, ".", "_")
 	}
 	if n > 0 && path != "" {
-		key, path = fmt.Sprintf("%s@%d", key, n), fmt.Sprintf("%s@%d", path, n)
+		key = fmt.Sprintf("%s@%d", key, n)
 	}
-	s.stack = append(s.stack, frame{key, path, typeName(m)})
+	s.stack = append(s.stack, frame{key, path, typeName(m), n})
 }
 
 func (s *session) leave() { s.stack = s.stack[:len(s.stack)-1] }

@@ -54,7 +54,8 @@ func RunDecompositions(p *export.Program, table *DecompTable, reg *aten.Registry
 // decomposer walks a graph and records a new one.
 type decomposer struct {
 	*recorder
-	env map[*export.Value]any // *aten.Value for tensors, an argument of the new graph for the rest
+	env  map[*export.Value]any // *aten.Value for tensors, an argument of the new graph for the rest
+	keep []*export.Value       // what stays though nobody uses it
 }
 
 // graph records all nodes; inputs and outputs get the same places.
@@ -497,7 +498,7 @@ func (d *decomposer) moduleCalls(calls []export.ModuleCallEntry) []export.Module
 
 // finish drops what nobody uses, names what is left over, and numbers the values.
 func (d *decomposer) finish() {
-	kept, used := live(d.g)
+	kept, used := live(d.g, d.keep)
 	d.g.Nodes = kept
 	values := d.g.Values[:0:0]
 	add := func(v *export.Value) { v.ID = len(values); values = append(values, v) }
@@ -522,9 +523,12 @@ func (d *decomposer) finish() {
 }
 
 // live gives the nodes that must stay, and the values that somebody uses; inputs count as used.
-func live(g *export.Graph) (kept []*export.Node, used map[*export.Value]bool) {
+func live(g *export.Graph, roots []*export.Value) (kept []*export.Node, used map[*export.Value]bool) {
 	used = map[*export.Value]bool{}
 	use := func(v *export.Value) { used[v] = true }
+	for _, v := range roots {
+		use(v)
+	}
 	for _, o := range g.Outputs {
 		export.EachValue(o, use)
 	}

@@ -226,6 +226,9 @@ func (r *recorder) mutate(op *aten.Op, a *aten.Args) []*aten.Value {
 		return []*aten.Value{a.Tensor(0)}
 	}
 	if !inPlace || f == nil {
+		if s.Namespace != "aten" {
+			return r.autoFunctionalized(op, a)
+		}
 		panic(&MutationError{op.Name(), "no functional form is known"})
 	}
 	if f.IsView() { // transpose_ and its like: the tensor itself is another view

@@ -14,6 +14,7 @@ type Recorder struct {
 	d         *decomposer
 	inner     *inner         // nil for the graph of a program
 	subgraphs map[string]int // how many there are, by the prefix of their names
+	kept      []*export.Value
 }
 
 // RecorderOptions say how a [Recorder] treats sizes.
@@ -86,10 +87,14 @@ func (r *Recorder) Node(v *aten.Value) *export.Value { return v.Ref.(*ref).node 
 // Argument is a bound argument, or a size, as an argument of a node.
 func (r *Recorder) Argument(x any) export.Argument { return r.d.argument(x) }
 
+// Keep makes a value stay though nobody uses it.
+func (r *Recorder) Keep(v *export.Value) { r.kept = append(r.kept, v) }
+
 // Finish gives the graph with these outputs, which are arguments over its values. Calls whose results nobody uses go away, unless
 // they write, draw or check.
 func (r *Recorder) Finish(outputs []export.Argument) *export.Graph {
 	r.d.g.Outputs = outputs
+	r.d.keep = r.kept
 	r.d.finish()
 	return r.d.g
 }

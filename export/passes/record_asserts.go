@@ -33,7 +33,8 @@ type InputSymbol struct {
 func (r *Recorder) FinishChecked(outputs []export.Argument, asserts RuntimeAsserts) *export.Graph {
 	d := r.d
 	d.g.Outputs = outputs
-	nodes, _ := live(d.g)
+	d.keep = r.kept
+	nodes, _ := live(d.g, d.keep)
 	p := &assertPass{recorder: d.recorder, waiting: map[string][]*symbolic.Expr{}, ranges: asserts.Range, added: map[string]bool{}, known: map[string]bool{}, bounded: map[string]bool{},
 		replaced: map[*export.Value]export.Argument{}, is: map[string]*symbolic.Expr{}, symbols: asserts.Inputs}
 	d.g.Nodes, d.sympy = nil, true

@@ -415,7 +415,7 @@ func removeEffectTokens(e *export.Editor) error {
 
 // dropDead removes calls whose results nobody uses, and marks results of others that nobody uses, as PyTorch's eliminate_dead_code.
 func dropDead(g *export.Graph) {
-	kept, used := live(g)
+	kept, used := live(g, nil)
 	g.Nodes = kept
 	for _, n := range kept {
 		if len(n.Outputs) < 2 {
