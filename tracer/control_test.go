@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -54,6 +55,13 @@ func truthOf(b bool) *tensor.Tensor {
 func number(n int64) *tensor.Tensor {
 	t := tensor.New(tensor.Int64)
 	tensor.Data[int64](t)[0] = n
+	return t
+}
+
+// tokenRow is room for eight tokens, of which the first is given.
+func tokenRow(first int64) *tensor.Tensor {
+	t := tensor.New(tensor.Int64, 8)
+	tensor.Data[int64](t)[0] = first
 	return t
 }
 
@@ -113,6 +121,23 @@ func flows() map[string]flowCase {
 			}, x[1:], x[:1], 1, false)
 			return append(c, y...)
 		}), [][]*tensor.Tensor{{x, ramp(4)}}, ""},
+		"Gradless": {newFlow("x", func(m *flow, x tensors) tensors {
+			y := tracer.Call1(m.Lin, x[0])
+			w := tracer.NoGrad(func(x ...*tracer.Tensor) tensors {
+				return tensors{add(x[0].Op("mul.Tensor", 2), x[1]).Op("mul.Tensor", m.Buf)}
+			}, y, x[0])[0]
+			return tensors{add(w.Op("relu"), y)}
+		}), [][]*tensor.Tensor{{x}, {x5}}, "x"},
+		"Generate": {newFlow("tokens n", func(m *flow, x tensors) tensors {
+			// A greedy loop: the next token is the one whose row of the layer's weight is most alike.
+			return tracer.WhileLoop(func(x ...*tracer.Tensor) *tracer.Tensor { return x[1].Op("lt.Scalar", 7) },
+				func(x ...*tracer.Tensor) tensors {
+					last := x[0].Op("index_select", 0, x[1].Op("sub.Tensor", 1).Op("reshape", []int{1}))
+					h := tracer.Call1(m.Lin, x[0].On("embedding", m.Lin.Weight, last))
+					next := h.Op("argmax", -1)
+					return tensors{x[0].Op("index_copy", 0, x[1].Op("reshape", []int{1}), next), add(x[1], 1)}
+				}, x...)
+		}), [][]*tensor.Tensor{{tokenRow(1), number(1)}, {tokenRow(2), number(3)}}, ""},
 		"Associative": {newFlow("x", func(m *flow, x tensors) tensors {
 			return tracer.AssociativeScan(func(a, b []*tracer.Tensor) []*tracer.Tensor {
 				return tensors{a[0].Op("mul.Tensor", b[0]).Op("mul.Tensor", m.Buf), add(a[1].Op("mul.Tensor", b[0]).Op("mul.Tensor", m.Buf), b[1])}
@@ -163,7 +188,7 @@ func nearAny(t *testing.T, name string, got []any, want []*tensor.Tensor) {
 	}
 	for i, w := range want {
 		if w.DType() == tensor.Int64 {
-			if g := tensor.Data[int64](got[i].(*tensor.Tensor)); g[0] != tensor.Data[int64](w)[0] {
+			if g := tensor.Data[int64](got[i].(*tensor.Tensor)); !slices.Equal(g, tensor.Data[int64](w)) {
 				t.Errorf("%s: result %d is %v, want %v", name, i, g, tensor.Data[int64](w))
 			}
 			continue

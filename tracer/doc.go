@@ -19,4 +19,7 @@
 //
 // Sizes named by a [Dim] or left to [Auto] stay symbols. Code may look at them: what the examples answer holds for the sizes that give the
 // same answer, and the program says so in its ranges and guards. A [Dim] that promises more is refused, with fixes.
+//
+// Code may not look at elements: an if or a loop that depends on them is written with [Cond], [WhileLoop], [Map] and [Scan], whose
+// functions become subgraphs of the program. Operators of one's own come by [WithOps].
 package tracer

@@ -96,6 +96,7 @@ type exporter struct {
 	ops         []*aten.Op
 	preserve    []string
 	operators   *aten.Registry
+	strict      bool
 
 	call    *call
 	tree    *tree
@@ -133,7 +134,7 @@ func Export[A any](m any, args []A, opts ...Option) (*export.Program, error) {
 	}
 	for {
 		env := newEnv(e.symbols)
-		p, err := e.trace(env)
+		p, err := e.run(env)
 		if err != nil {
 			return nil, err
 		}

@@ -199,3 +199,10 @@ func (r *Recorder) Comparison(name string, op symbolic.Op, a, b symbolic.Int) *e
 	r.d.g.Nodes = append(r.d.g.Nodes, n)
 	return v
 }
+
+// WithGrad is a tensor's description that needs a gradient only if it may.
+func (r *Recorder) WithGrad(v *aten.Value, may bool) *aten.Value {
+	p := *v.Ref.(*ref)
+	p.grad = p.grad && may
+	return &aten.Value{Meta: v.Meta, Ref: &p}
+}
