@@ -34,26 +34,34 @@ func set(names ...string) map[string]bool {
 	return m
 }
 
-// castArgs does to an operator's floating-point arguments what autocast does.
-func (r *runner) castArgs(op *aten.Op, a *aten.Args) error {
+// AutocastDType is the dtype in which a call within torch.autocast to dt computes: its floating-point arguments are converted to it. It is
+// not ok if autocast leaves the call alone.
+func AutocastDType(op *aten.Op, a *aten.Args, dt tensor.DType) (to tensor.DType, ok bool) {
 	if op.Signature().Namespace != "aten" {
-		return nil
+		return tensor.Invalid, false
 	}
-	var to tensor.DType
 	switch base := op.Signature().Base; {
 	case lowPrecision[base]:
-		to = r.autocast
+		return dt, true
 	case widest[base]:
-		to = tensor.Float32
+		return tensor.Float32, true
 	case promoted[base]:
-		to = r.autocast
+		to = dt
 		each(a, func(v *aten.Value) *aten.Value {
 			if v.DType == tensor.Float32 {
 				to = tensor.Float32
 			}
 			return v
 		})
-	default:
+		return to, true
+	}
+	return tensor.Invalid, false
+}
+
+// castArgs does to an operator's floating-point arguments what autocast does.
+func (r *runner) castArgs(op *aten.Op, a *aten.Args) error {
+	to, ok := AutocastDType(op, a, r.autocast)
+	if !ok {
 		return nil
 	}
 	var fail error

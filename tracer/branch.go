@@ -34,6 +34,7 @@ func (s *session) now() *session {
 func (s *session) record(fn func(x ...*Tensor) []*Tensor, operands, carried []*Tensor) *branch {
 	rec := s.rec.Inner()
 	in := &session{build: rec.Build(), rec: rec, parent: s, state: map[any]*Tensor{}, names: s.names, calls: map[string]int{}, fqns: s.fqns, noGrad: s.noGrad}
+	in.cast(s.autocast)
 	b := &branch{s: in, keys: map[*export.Value]string{}}
 	in.key = func(outer *export.Value, key string) {
 		if _, ok := b.keys[outer]; !ok {

@@ -128,6 +128,14 @@ func flows() map[string]flowCase {
 			}, y, x[0])[0]
 			return tensors{add(w.Op("relu"), y)}
 		}), [][]*tensor.Tensor{{x}, {x5}}, "x"},
+		"Lowered": {newFlow("x", func(m *flow, x tensors) tensors {
+			out := tracer.Autocast(tensor.BFloat16, true, func(x ...*tracer.Tensor) tensors {
+				y := tracer.Call1(m.Lin, x[0])
+				z := tracer.Autocast(tensor.BFloat16, false, func(x ...*tracer.Tensor) tensors { return tensors{add(tracer.Call1(m.Lin, x[0]), x[1])} }, x[0], y)
+				return tensors{y, z[0]}
+			}, x...)
+			return tensors{add(out[0], 1).Op("to.dtype", tensor.Float32), out[1]}
+		}), [][]*tensor.Tensor{{x}, {x5}}, "x"},
 		"Generate": {newFlow("tokens n", func(m *flow, x tensors) tensors {
 			// A greedy loop: the next token is the one whose row of the layer's weight is most alike.
 			return tracer.WhileLoop(func(x ...*tracer.Tensor) *tracer.Tensor { return x[1].Op("lt.Scalar", 7) },

@@ -34,6 +34,7 @@ type session struct {
 
 	// Of functions that control flow operators call:
 	parent, inner *session                               // the session around, and that of a function under way
+	autocast      tensor.DType                           // within Autocast, else Invalid
 	noGrad        bool                                   // within NoGrad
 	ended         bool                                   // the function has returned
 	key           func(outer *export.Value, text string) // orders what the function takes from outside

@@ -206,3 +206,6 @@ func (r *Recorder) WithGrad(v *aten.Value, may bool) *aten.Value {
 	p.grad = p.grad && may
 	return &aten.Value{Meta: v.Meta, Ref: &p}
 }
+
+// SetAutocast describes results as those of calls with other arguments, which cast gives: what wrap_with_autocast does.
+func (r *Recorder) SetAutocast(cast func(op *aten.Op, a *aten.Args) *aten.Args) { r.d.cast = cast }

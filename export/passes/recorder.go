@@ -29,6 +29,8 @@ type recorder struct {
 	sympy    bool      // expressions are computed in sympy's order, and not as code would write them
 	writes   int       // counts writes to stores, which cannot be taken back
 	describe func(op *aten.Op, a *aten.Args, ask func(a *aten.Args) ([]*aten.Value, error)) ([]*aten.Value, error)
+	// cast gives the arguments that a call within autocast computes with.
+	cast func(op *aten.Op, a *aten.Args) *aten.Args
 }
 
 // ref is where a value stands in the graph and in memory.
@@ -331,6 +333,9 @@ func consistent(got, want []*aten.Value) bool {
 // shapes asks the shape function.
 func (r *recorder) shapes(op *aten.Op, a *aten.Args) ([]*aten.Value, error) {
 	b := aten.NewBuild(aten.Fake{}, r.build.Reg)
+	if r.cast != nil {
+		a = r.cast(op, a)
+	}
 	res, err := b.Do(op, &aten.Args{Op: op, V: a.V})
 	if err != nil {
 		return nil, err
