@@ -67,14 +67,6 @@ class Associative(Base):
         return associative_scan(lambda a, b: (a[0] * b[0] * self.buf, a[1] * b[0] * self.buf + b[1]), (x, x + 1), dim=0, reverse=True, combine_mode="pointwise")
 
 
-class Gradless(Base):
-    def forward(self, x):
-        y = self.lin(x)
-        with torch.no_grad():
-            w = (y * 2 + x) * self.buf
-        return w.relu() + y
-
-
 class Generate(Base):
     def forward(self, tokens, n):
         def step(tokens, n):
@@ -85,7 +77,7 @@ class Generate(Base):
         return while_loop(lambda tokens, n: n < 7, step, (tokens, n))
 
 
-batched = {"Gradless": ["x"], "Branches": ["x", "y"], "Loop": ["x"], "Sizes": ["x"], "Mapped": ["x"], "Scanned": ["x"]}
+batched = {"Branches": ["x", "y"], "Loop": ["x"], "Sizes": ["x"], "Mapped": ["x"], "Scanned": ["x"]}
 
 
 def plain(text):
