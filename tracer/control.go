@@ -2,6 +2,8 @@ package tracer
 
 import (
 	"fmt"
+	"math"
+	"slices"
 
 	"github.com/pt2go/pt2/aten"
 	"github.com/pt2go/pt2/export"
@@ -10,8 +12,8 @@ import (
 
 // Cond calls one of two functions on the operands, as torch.cond. Pred is a tensor of one element, a [SymBool], or a bool, which is
 // decided at once. While a model is exported, both functions are recorded as subgraphs; what they use from outside (tensors, parameters,
-// buffers, sizes) becomes their inputs. They must give results of the same number, dtypes and sizes, and neither write to nor return
-// what comes from outside.
+// buffers, sizes) becomes their inputs. They must give results of the same number, dtypes and dimensions; sizes that differ are unbacked, see
+// [Tensor.Item]. They neither write to nor return what comes from outside.
 func Cond(pred any, trueFn, falseFn func(x ...*Tensor) []*Tensor, operands ...*Tensor) []*Tensor {
 	choose := func(yes bool) []*Tensor {
 		if yes {
@@ -80,32 +82,65 @@ func (s *session) cond(pred any, trueFn, falseFn func(x ...*Tensor) []*Tensor, o
 	}
 	t.check("torch.cond", nil)
 	f.check("torch.cond", nil)
+	results := make([]*aten.Value, len(t.outs))
 	for i := range t.outs {
-		sameResult(i, t.outs[i], f.outs[i])
+		results[i] = s.merged(i, t.outs[i], f.outs[i])
 	}
 	lifted := merge(t, f)
 	yes, no := t.finish("true_graph", lifted, nil, false), f.finish("false_graph", lifted, nil, false)
-	return s.higherOrder("cond", "CondOp", t.values(), p, yes, no, operandList(lifted))
+	return s.higherOrder("cond", "CondOp", results, p, yes, no, operandList(lifted))
 }
 
-// sameResult refuses branches that differ.
-func sameResult(i int, a, b *Tensor) {
+// merged describes result i of two branches. Sizes that differ are known when the program runs.
+func (s *session) merged(i int, a, b *Tensor) *aten.Value {
 	if a.DType() != b.DType() {
 		panic(flowError("When merging two branches' output in torch.cond, expected same dtype but got %v and %v (result %d)", a.DType(), b.DType(), i))
 	}
 	if a.Dim() != b.Dim() {
 		panic(flowError("When merging two branches' output in torch.cond, expected same number of dimensions but got sizes %v and %v (result %d)", a.Sizes(), b.Sizes(), i))
 	}
-	for d := range a.Sizes() {
-		if !a.Size(d).Eq(b.Size(d)) {
-			panic(flowError("the branches of Cond give result %d with the sizes %v and %v: sizes that depend on the branch are not supported, pad the smaller one", i, a.Sizes(), b.Sizes()))
+	sizes, differ := slices.Clone(a.v.Sizes), false
+	for d := range sizes {
+		if x, y := a.Size(d), b.Size(d); !s.sameSize(x, y) {
+			sizes[d], differ = s.eitherSize(i, x, y), true
 		}
 	}
+	if differ {
+		if !a.v.IsContiguous() || !b.v.IsContiguous() {
+			panic(flowError("the branches of Cond give result %d with the sizes %v and %v, and not contiguous: call contiguous on both", i, a.Sizes(), b.Sizes()))
+		}
+		return &aten.Value{Meta: aten.Contig(a.DType(), sizes...), Ref: a.v.Ref}
+	}
 	for d := range a.v.Strides {
-		if !a.v.Strides[d].Eq(b.v.Strides[d]) {
+		if !s.sameSize(a.v.Strides[d], b.v.Strides[d]) {
 			panic(flowError("The sorted order of strides of the two branches' output doesn't match: true branch has stride %v but false branch has stride %v (result %d). Consider using contiguous() to make the two branches have the same contiguousness.", a.v.Strides, b.v.Strides, i))
 		}
 	}
+	return a.v
+}
+
+// sameSize reports sizes that are equal whatever symbols are, as far as is known.
+func (s *session) sameSize(a, b symbolic.Int) bool {
+	root := s
+	for root.parent != nil {
+		root = root.parent
+	}
+	yes, known := root.env.ask("Equality", a.Expr(), b.Expr())
+	return yes && known
+}
+
+// eitherSize is one of two sizes, which the branch decides.
+func (s *session) eitherSize(i int, a, b symbolic.Int) symbolic.Int {
+	if s.parent != nil {
+		panic(flowError("the branches of Cond give result %d with the sizes %v and %v: within another control flow operator they must be equal, pad the smaller one", i, a, b))
+	}
+	r := symbolic.Interval{Min: 0, Max: math.MaxInt64 - 1}
+	x, ok1 := a.Const()
+	y, ok2 := b.Const()
+	if ok1 && ok2 {
+		r = symbolic.Interval{Min: min(x, y), Max: max(x, y)}
+	}
+	return s.env.newUnbacked(r)
 }
 
 // WhileLoop calls body on the carried tensors as long as cond gives true for them, as torch.while_loop, and gives the last ones. Cond gives a tensor of one

@@ -128,6 +128,11 @@ func flows() map[string]flowCase {
 			}, y, x[0])[0]
 			return tensors{add(w.Op("relu"), y)}
 		}), [][]*tensor.Tensor{{x}, {x5}}, "x"},
+		"Either": {newFlow("x p", func(m *flow, x tensors) tensors {
+			y := tracer.Cond(x[1], func(x ...*tracer.Tensor) tensors { return tensors{add(x[0].Op("slice.Tensor", 0, 0, 2), 1)} },
+				func(x ...*tracer.Tensor) tensors { return tensors{x[0].Op("sub.Tensor", 1)} }, x[0])[0]
+			return tensors{y.Op("mul.Tensor", 2)}
+		}), [][]*tensor.Tensor{{x, yes}, {x, no}}, ""},
 		"Lowered": {newFlow("x", func(m *flow, x tensors) tensors {
 			out := tracer.Autocast(tensor.BFloat16, true, func(x ...*tracer.Tensor) tensors {
 				y := tracer.Call1(m.Lin, x[0])
@@ -228,7 +233,7 @@ func TestControlFlowRefusals(t *testing.T) {
 		{"returns a view", branch(func(x ...*tracer.Tensor) tensors { return tensors{x[0].Op("t").Op("t")} }), "do not support aliasing"},
 		{"dtype", branch(func(x ...*tracer.Tensor) tensors { return tensors{x[0].Op("to.dtype", tensor.Float64)} }), "expected same dtype but got"},
 		{"number", branch(func(x ...*tracer.Tensor) tensors { return tensors{add(x[0], 1), add(x[0], 2)} }), "Unmatched output spec"},
-		{"sizes", branch(func(x ...*tracer.Tensor) tensors { return tensors{add(x[0].Op("narrow", 0, 0, 2), 1)} }), "sizes"},
+		{"dimensions", branch(func(x ...*tracer.Tensor) tensors { return tensors{add(x[0].Op("select.int", 0, 0), 1)} }), "expected same number of dimensions"},
 		{"strides", branch(func(x ...*tracer.Tensor) tensors { return tensors{add(x[0].Op("reshape", []int{3, 4}).Op("t"), 1)} }), "sorted order of strides"},
 		{"predicate", func(m *flow, x tensors) tensors { return tracer.Cond(x[0], plus, plus, x[0]) }, "Expected pred to be bool or single-element tensor"},
 		{"predicate's type", func(m *flow, x tensors) tensors { return tracer.Cond("a", plus, plus, x[0]) }, "Expected pred to be bool or tensor, but got string"},
