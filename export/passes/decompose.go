@@ -511,7 +511,8 @@ func (d *decomposer) finish() {
 		i := 0
 		for _, o := range n.Outputs {
 			export.EachValue(o, func(v *export.Value) {
-				if !used[v] && v.Name != n.Name {
+				data := d.literal && n.Op != nil && n.Op.Tags&aten.DataDependent != 0 // PyTorch takes all results of these
+				if !used[v] && v.Name != n.Name && !data {
 					v.Name = fmt.Sprintf("%s_unused_%d", n.Name, i)
 				}
 				i++

@@ -194,10 +194,11 @@ func (r *recorder) record(op *aten.Op, a *aten.Args) []*aten.Value {
 
 // bindData notes sizes that data decides, when calls are recorded as they are.
 func (r *recorder) bindData(v *aten.Value) {
-	for _, n := range v.Sizes {
-		if r.literal && !n.IsConst() && hasUnbacked(n.Expr()) {
-			r.syms.bindTensor(v)
-			return
+	for d, n := range v.Sizes {
+		if e := n.Expr(); r.literal && e.Op == symbolic.OpSymbol && isUnbacked(e.Name) {
+			if _, ok := r.syms.sizes[e.Srepr()]; !ok {
+				r.syms.sizes[e.Srepr()] = source{v, d}
+			}
 		}
 	}
 }
