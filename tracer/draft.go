@@ -3,7 +3,6 @@ package tracer
 import (
 	"errors"
 	"fmt"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -143,12 +142,13 @@ type draft struct {
 	real   *aten.Build
 	of     map[*aten.Value]*tensor.Tensor // what tensors of the graph are in the run of the example
 	outs   []*aten.Value                  // what the call under way really gave, nil if it could not run
-	shapes string                         // what inputs may be, when Dims have become automatic
+	source origin
+	shapes string // what inputs may be, when Dims have become automatic
 }
 
 func newDraft() *draft {
 	return &draft{report: &DraftReport{StrToFilename: map[int]string{}, ExpressionsCreated: map[int]ExpressionCreated{}, OpProfiles: map[string][]OpProfile{}},
-		of: map[*aten.Value]*tensor.Tensor{}, real: aten.NewBuild(&aten.Eager{Pool: pool.Default(), Rand: aten.NewGenerator(0)}, nil)}
+		source: origin{lines: map[string][]string{}}, of: map[*aten.Value]*tensor.Tensor{}, real: aten.NewBuild(&aten.Eager{Pool: pool.Default(), Rand: aten.NewGenerator(0)}, nil)}
 }
 
 // DraftExport makes a program even where [Export] refuses, and reports what it assumed, as draft_export of torch.export: it runs the
@@ -222,7 +222,7 @@ func (d *draft) stack() (user, all []Frame) {
 	for {
 		f, more := frames.Next()
 		if f.Function != "" && !strings.HasPrefix(f.Function, "runtime.") && !strings.HasPrefix(f.Function, "testing.") {
-			frame := Frame{File: d.file(f.File), Line: f.Line, Name: f.Function[strings.LastIndexByte(f.Function, '.')+1:], Loc: sourceLine(f.File, f.Line)}
+			frame := Frame{File: d.file(f.File), Line: f.Line, Name: f.Function[strings.LastIndexByte(f.Function, '.')+1:], Loc: d.source.line(f.File, f.Line)}
 			all = append(all, frame)
 			if !slices.ContainsFunc(ownPackages, func(p string) bool { return strings.HasPrefix(f.Function, p) }) {
 				user = append(user, frame)
@@ -246,19 +246,6 @@ func (d *draft) file(name string) int {
 	id := len(d.report.StrToFilename)
 	d.report.StrToFilename[id] = name
 	return id
-}
-
-// sourceLine is the text of a line of a file, "" where there is none.
-func sourceLine(file string, line int) string {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return ""
-	}
-	lines := strings.Split(string(text), "\n")
-	if line < 1 || line > len(lines) {
-		return ""
-	}
-	return strings.TrimSpace(lines[line-1])
 }
 
 // run computes a call on the example; afterwards d.outs is what it gave.

@@ -87,7 +87,9 @@ func (s *session) forward(m any, f func() any) (out any, err error) {
 	}()
 	s.enter(m)
 	defer s.leave()
-	return f(), nil
+	out = f()
+	s.settle()
+	return out, nil
 }
 
 // place is the user's line under way.

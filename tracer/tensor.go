@@ -43,6 +43,10 @@ type session struct {
 
 	preserve []string      // paths of modules whose calls are noted
 	noted    []*moduleCall // these calls, in the order in which they began
+
+	origin   origin
+	assigned map[*Buffer]*Tensor // what buffers were before they were assigned
+	order    []*Buffer           // in which they were first assigned
 }
 
 // frame is a module call under way.
@@ -119,6 +123,43 @@ func (t *Tensor) OnN(name string, args ...any) []*Tensor { return t.s.ops(name, 
 
 // Add adds a number to a buffer in place, such as a count of calls. t only tells the run.
 func (t *Tensor) Add(b *Buffer, n int64) { t.s.ops("add_.Tensor", []any{b, n}) }
+
+// Assign makes v the value of a buffer from here on, as self.buffer = v in PyTorch: at the end of the call it is copied into the buffer,
+// whose sizes and dtype it must have.
+func (t *Tensor) Assign(b *Buffer, v Operand) {
+	s := t.s
+	if s.rec != nil && s != s.now() || s.parent != nil {
+		panic(&UserError{Kind: DynamicControlFlow, Msg: "a buffer is assigned inside of a control flow operator's function: return the new value, and assign it outside"})
+	}
+	old := s.lifted(b, b.T)
+	x := &Tensor{v: s.lower(v).(*aten.Value), s: s}
+	if x.DType() != b.T.DType() || len(x.Sizes()) != b.T.Dim() {
+		panic(invalid("a buffer of dtype %v and sizes %v is assigned a tensor of dtype %v and sizes %v", b.T.DType(), b.T.Sizes(), x.DType(), x.Sizes()))
+	}
+	if s.assigned == nil {
+		s.assigned = map[*Buffer]*Tensor{}
+	}
+	if s.assigned[b] == nil {
+		s.order = append(s.order, b)
+		s.assigned[b] = &Tensor{v: old, s: s}
+	}
+	s.state[b] = x
+}
+
+// settle copies assigned values into their buffers at the end of a call.
+func (s *session) settle() {
+	for _, b := range s.order {
+		old, now := s.assigned[b], s.state[b]
+		s.state[b] = old
+		if old.v == now.v {
+			continue
+		}
+		out := s.ops("copy_", []any{old, now})[0]
+		if s.rec != nil {
+			s.rec.Rename(out.v, "copy__default")
+		}
+	}
+}
 
 // Cat joins tensors along a dimension.
 func Cat(dim int, x ...*Tensor) *Tensor { return x[0].s.ops("cat", []any{x, dim})[0] }
@@ -253,7 +294,7 @@ func (s *session) enter(m any) {
 	s.calls[path]++
 	key := "L__self__"
 	if path != "" {
-		key += "_" + strings.ReplaceAll(path, ".", "_")
+		key += path
 	}
 	if n > 0 && path != "" {
 		key = fmt.Sprintf("%s@%d", key, n)
@@ -273,24 +314,6 @@ func typeName(m any) string {
 		t = t.Elem()
 	}
 	return strings.ReplaceAll(t.PkgPath(), "/", ".") + "." + t.Name()
-}
-
-// metadata is what a node says of itself: the modules around it and the line of the user's code.
-func (s *session) metadata(op string) map[string]string {
-	m := map[string]string{}
-	parts := make([]string, len(s.stack))
-	for i, f := range s.stack {
-		parts[i] = f.key + "," + f.path + "," + f.kind
-	}
-	if len(parts) > 0 && s.parent == nil {
-		m["nn_module_stack"] = strings.Join(parts, ";")
-	}
-	if file, line, fn := caller(); file != "" {
-		m["stack_trace"] = fmt.Sprintf("  File \"%s\", line %d, in %s\n", file, line, fn)
-	}
-	base, _, _ := strings.Cut(op, ".")
-	m["torch_fn"] = base + "_1;function." + base
-	return m
 }
 
 // ownPackages are those whose lines say nothing of the user's code.

@@ -84,6 +84,13 @@ func (r *Recorder) Size(n symbolic.Int) symbolic.Int { return r.d.syms.rehint(n)
 // Node is the graph's value behind a tensor.
 func (r *Recorder) Node(v *aten.Value) *export.Value { return v.Ref.(*ref).node }
 
+// Rename gives the call that made v, whose only result it is, the next free name for a wish.
+func (r *Recorder) Rename(v *aten.Value, wish string) {
+	n := r.Node(v)
+	n.Name = r.d.names.Create(wish)
+	n.Def.Name = n.Name
+}
+
 // Argument is a bound argument, or a size, as an argument of a node.
 func (r *Recorder) Argument(x any) export.Argument { return r.d.argument(x) }
 
