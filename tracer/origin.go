@@ -53,11 +53,11 @@ func (o *origin) trace() string {
 		if f.Function == "" || own && !layer {
 			continue
 		}
-		text := fmt.Sprintf("File \"%s\", line %d, in %s", f.File, f.Line, f.Function[strings.LastIndexByte(f.Function, '.')+1:])
-		if line := o.line(f.File, f.Line); line != "" {
-			text += "\n    " + line
+		code := o.line(f.File, f.Line)
+		if code == "" { // readers take the next line for the code
+			code = f.Function[strings.LastIndexByte(f.Function, '/')+1:]
 		}
-		parts = append(parts, text)
+		parts = append(parts, fmt.Sprintf("File \"%s\", line %d, in %s\n    %s", f.File, f.Line, f.Function[strings.LastIndexByte(f.Function, '.')+1:], code))
 	}
 	slices.Reverse(parts)
 	return strings.Join(parts, "\n  ")
