@@ -9,7 +9,6 @@ import (
 
 	"github.com/pt2go/pt2/aten"
 	"github.com/pt2go/pt2/export"
-	"github.com/pt2go/pt2/internal/pool"
 	"github.com/pt2go/pt2/symbolic"
 	"github.com/pt2go/pt2/tensor"
 )
@@ -148,7 +147,7 @@ type draft struct {
 
 func newDraft() *draft {
 	return &draft{report: &DraftReport{StrToFilename: map[int]string{}, ExpressionsCreated: map[int]ExpressionCreated{}, OpProfiles: map[string][]OpProfile{}},
-		source: origin{lines: map[string][]string{}}, of: map[*aten.Value]*tensor.Tensor{}, real: aten.NewBuild(&aten.Eager{Pool: pool.Default(), Rand: aten.NewGenerator(0)}, nil)}
+		source: origin{lines: map[string][]string{}}, of: map[*aten.Value]*tensor.Tensor{}}
 }
 
 // DraftExport makes a program even where [Export] refuses, and reports what it assumed, as draft_export of torch.export: it runs the

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pt2go/pt2/aten"
 	"github.com/pt2go/pt2/symbolic"
 	"github.com/pt2go/pt2/tensor"
 	"github.com/pt2go/pt2/tracer"
@@ -71,6 +72,28 @@ func TestDraftExportOfData(t *testing.T) {
 		if len(report.ExpressionsCreated) == 0 || len(report.StrToFilename) == 0 {
 			t.Errorf("%s: %v, %v", name, report.ExpressionsCreated, report.StrToFilename)
 		}
+	}
+}
+
+// Operators that do not describe their results, or wrongly, are described by what they give.
+func TestDraftExportOfOperators(t *testing.T) {
+	halve := func(k *aten.Kernel) []*tensor.Tensor {
+		return []*tensor.Tensor{tensor.New(tensor.Float32, k.T(0).Sizes()[0]/2)}
+	}
+	missing := &aten.Op{Schema: "mine::halve(Tensor x) -> Tensor", Tags: aten.DataDependent, Dynamic: halve}
+	m := asks(func(x, i *tracer.Tensor) any { return f.AddScalar(x.On("mine.halve.default", x), 1) })
+	if _, err := tracer.Export(m, []any{ramp(4, 3), ramp(2)}, tracer.WithOps(missing)); err == nil {
+		t.Fatal("Export describes what no one does")
+	}
+	p, report, err := tracer.DraftExport(m, []any{ramp(4, 3), ramp(2)}, tracer.WithOps(missing))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(report.Failures) != 1 || report.Failures[0].Type != tracer.MissingFakeKernel || len(report.OpProfiles) != 1 || !strings.Contains(report.String(), "Missing fake kernel.\n    torch.ops.mine.halve.default is missing") {
+		t.Error(report)
+	}
+	if !strings.Contains(p.String(), `"f32[u0]"`) {
+		t.Error(p)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/pt2go/pt2/aten"
 	"github.com/pt2go/pt2/export"
 	"github.com/pt2go/pt2/export/passes"
+	"github.com/pt2go/pt2/internal/pool"
 	"github.com/pt2go/pt2/pytree"
 	"github.com/pt2go/pt2/symbolic"
 	"github.com/pt2go/pt2/tensor"
@@ -180,6 +181,7 @@ func (e *exporter) trace(env *env) (*export.Program, error) {
 	s := &session{env: env, build: rec.Build(), rec: rec, state: map[any]*Tensor{}, names: e.tree.names(), calls: map[string]int{}, fqns: map[any]string{}, preserve: e.preserve}
 	env.rec, env.session, env.deferred, env.draft = rec, s, e.deferred, e.draft
 	if e.draft != nil {
+		e.draft.real = aten.NewBuild(&aten.Eager{Pool: pool.Default(), Rand: aten.NewGenerator(0)}, e.operators)
 		e.draft.of, e.draft.report.Failures = map[*aten.Value]*tensor.Tensor{}, nil
 	}
 	if err := e.spread(env); err != nil {

@@ -31,7 +31,8 @@ func (s *session) metadata(op string) map[string]string {
 	if trace := s.origin.trace(); trace != "" {
 		m["stack_trace"] = trace
 	}
-	base, _, _ := strings.Cut(op, ".")
+	name := strings.Split(op, ".") // such as relu, add.Tensor or aten.add.Tensor
+	base := name[max(0, len(name)-2)]
 	s.origin.calls[base]++
 	m["torch_fn"] = fmt.Sprintf("%s_%d;function.%s", base, s.origin.calls[base], base)
 	return m
