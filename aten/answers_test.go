@@ -61,6 +61,9 @@ func TestPyTorchsRefusals(t *testing.T) {
 		{"max_pool1d.default", []any{of(f, 0, 10), []int{1}}, "max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got:[0, 10]"},
 		{"max_pool3d.default", []any{of(f, 0, 1, 2, 10), []int{1, 1, 1}}, "Expected input to have non-zero size for non-batch dimensions, but input has sizes [0, 1, 2, 10] with dimension 0 being empty"},
 		{"linalg_cross.default", []any{of(f, 5, 3), of(f, 5, 1)}, "linalg.cross: inputs dimension -1 must have length 3. Got 3 and 1"},
+		{"cat.default", []any{[]*Value{}, 1}, "ValueError: torch.cat(): expected a non-empty list of Tensors"},
+		{"complex.default", []any{of(f, 2), of(tensor.Int32, 2)}, "NotImplementedError: Expected both inputs to be Half, Float or Double tensors but got Float and Int"},
+		{"mean.dim", []any{of(tensor.Int64, 2), []int{}}, "NotImplementedError: mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: Long"},
 		{"conv2d.padding", []any{of(f, 1, 1, 4, 3), of(f, 1, 2, 2), nil, []int{1, 1}, "same"}, "Expected 3-dimensional input for 3-dimensional weight[1, 2, 2], but got 4-dimensional input of size [1, 1, 4, 3] instead"},
 	} {
 		op := Builtin().Lookup("aten." + c.op)

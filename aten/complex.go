@@ -136,9 +136,13 @@ func conjKernel(k *Kernel) {
 func shapeComplex(a *Args) []Meta {
 	x, y := a.Tensor(0), a.Tensor(1)
 	dt := x.DType.Complex()
-	if dt == tensor.Invalid || x.DType.IsComplex() || x.DType != y.DType {
-		Fail("Expected both inputs to be Half, Float or Double tensors but got %s and %s", x.DType.CPPName(), y.DType.CPPName())
+	part := func(dt tensor.DType) bool {
+		return dt == tensor.Float16 || dt == tensor.Float32 || dt == tensor.Float64
 	}
+	if !part(x.DType) || !part(y.DType) {
+		FailAs("NotImplementedError", "Expected both inputs to be Half, Float or Double tensors but got %s and %s", x.DType.CPPName(), y.DType.CPPName())
+	}
+	Check(x.DType == y.DType, "Expected object of scalar type %s but got scalar type %s for second argument", x.DType.CPPName(), y.DType.CPPName())
 	return []Meta{PointwiseMeta(dt, x, y)}
 }
 

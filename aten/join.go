@@ -248,7 +248,9 @@ func skipped(v *Value) bool { return v.Dim() == 1 && v.Sizes[0].Eq(symbolic.N(0)
 
 func shapeCat(a *Args) []Meta {
 	xs := a.Tensors(0)
-	Check(len(xs) > 0, "torch.cat(): expected a non-empty list of Tensors")
+	if len(xs) == 0 {
+		FailAs("ValueError", "torch.cat(): expected a non-empty list of Tensors")
+	}
 	for i, x := range xs {
 		Check(x.Dim() > 0, "zero-dimensional tensor (at position %d) cannot be concatenated", i)
 	}

@@ -375,7 +375,7 @@ func shapeAdaptive(a *Args, name string, n int) []Meta {
 	x := a.Tensor(0)
 	checkPoolRank(name, x, n)
 	size := a.Ints(1)
-	Check(len(size) == n, "%s: internal error: output_size.size() must be %d", name, n)
+	Check(len(size) == n, "%s(): internal error: output_size.size() must be %d", name, n)
 	mustFloat(name, x.DType)
 	sizes := append(append([]symbolic.Int{}, x.Sizes[:x.Dim()-n]...), size...)
 	for _, s := range size {

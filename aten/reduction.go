@@ -26,7 +26,7 @@ var reductionOps = []Op{
 	{Schema: "mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", Tags: Core, Shape: func(a *Args) []Meta {
 		dt := a.DType(3, a.Tensor(0).DType)
 		if !dt.IsFloat() && !dt.IsComplex() {
-			Fail("mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: %s", dt.CPPName())
+			FailAs("NotImplementedError", "mean(): could not infer output dtype. %s dtype must be either a floating point or complex dtype. Got: %s", pick(a.Has(3), "Optional", "Input"), dt.CPPName())
 		}
 		return []Meta{reducedMeta(a.Tensor(0), a.I64s(1), a.Bool(2), dt)}
 	}, CPU: func(k *Kernel) { sumDims(k, k.I64s(1), true) }},
