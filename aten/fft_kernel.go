@@ -11,6 +11,9 @@ import (
 )
 
 func c2cKernel(k *Kernel) {
+	if lanesC2C(k) {
+		return
+	}
 	buf := complexCopy(k, k.T(0))
 	var n int64 = 1
 	if dims := k.I64s(1); len(dims) > 0 {
@@ -23,6 +26,9 @@ func c2cKernel(k *Kernel) {
 // lower one, mirrored along every transformed dimension.
 func r2cKernel(k *Kernel) {
 	if k.Out[0].Numel() == 0 {
+		return
+	}
+	if lanesR2C(k) {
 		return
 	}
 	buf := complexCopy(k, k.T(0))
@@ -41,6 +47,9 @@ func r2cKernel(k *Kernel) {
 // c2rKernel transforms all dimensions but the last as complex, completes the last by symmetry and takes the real part.
 func c2rKernel(k *Kernel) {
 	if k.Out[0].Numel() == 0 {
+		return
+	}
+	if lanesC2R(k) {
 		return
 	}
 	buf := complexCopy(k, k.T(0))

@@ -25,6 +25,7 @@ var families = map[string]func(){
 	"gather":    gather,
 	"quant":     quant,
 	"amx":       amx,
+	"fft":       fft,
 }
 
 // Declarations for builds without assembly, and for those without the widest.
