@@ -11,6 +11,10 @@ import (
 // Transforms of many rows of float32 numbers go 16 at a time through cpu.FFT. Others, and lengths that it has no kernels for, are computed
 // in double precision row by row (fft_kernel.go).
 
+// lanesPoints is up to how many points, of all dimensions, a transform goes in single precision: beyond it the sums' rounding errors would
+// stand out from those of PyTorch's results.
+const lanesPoints = 512
+
 // fewRows is up to how many rows are not worth filling 16 lanes.
 const fewRows = 3
 
@@ -37,7 +41,7 @@ func lanesC2C(k *Kernel) bool {
 	}
 	dims := WrapDims(k.I64s(1), x.Dim())
 	plans, n := fftPlans(x, dims)
-	if plans == nil {
+	if plans == nil || n > lanesPoints {
 		return false
 	}
 	scale := fftScale(n, k.I64(2))
@@ -60,7 +64,7 @@ func lanesR2C(k *Kernel) bool {
 	}
 	if !k.Bool(3) { // both halves: as complex numbers
 		plans, n := fftPlans(o, dims)
-		if plans == nil {
+		if plans == nil || n > lanesPoints {
 			return false
 		}
 		Copy(k.Pool, o, x)
@@ -74,7 +78,7 @@ func lanesR2C(k *Kernel) bool {
 	size := x.Sizes()[last]
 	f := cpu.NewRealFFT(int(size))
 	plans, n := fftPlans(o, dims[:len(dims)-1])
-	if f == nil || plans == nil {
+	if f == nil || plans == nil || n*size > lanesPoints {
 		return false
 	}
 	h := int(size/2 + 1)
@@ -95,7 +99,7 @@ func lanesC2R(k *Kernel) bool {
 	}
 	f := cpu.NewRealFFT(int(size))
 	plans, n := fftPlans(x, dims[:len(dims)-1])
-	if f == nil || plans == nil {
+	if f == nil || plans == nil || n*size > lanesPoints {
 		return false
 	}
 	for i, d := range dims[:len(dims)-1] {
