@@ -483,9 +483,11 @@ func parseDefault(p *Param) (any, error) {
 		}
 		return convertList(p, vals), nil
 	}
-	switch { // PyTorch prints these two by number
-	case p.Type.Base == "ScalarType" && d == "4":
-		d = "long"
+	switch { // PyTorch prints these by number
+	case p.Type.Base == "ScalarType":
+		if dt, ok := map[string]tensor.DType{"4": tensor.Int64, "6": tensor.Float32, "24": tensor.Float8E4M3FN}[d]; ok {
+			return dt, nil
+		}
 	case p.Type.Base == "MemoryFormat" && d == "0":
 		d = "contiguous_format"
 	}

@@ -9,6 +9,7 @@ func families() [][]Op {
 		matmulOps, groupedOps, linalgOps, linalgFactorOps, linalgSolveOps, linalgEigOps, matrixExpOps, fftOps, stftOps, distanceOps,
 		convOps, poolOps, unpoolOps, poolBackwardOps, convBackward, normOps, attentionOps, nativeAttentionOps, rnnOps, resampleOps, antialiasOps, gridOps, embeddingOps, embeddingBagOps, gradientOps, batchNormOps, normBackwardOps, resampleBackwardOps, legacyConvOps, covarianceOps,
 		weightNormOps, batchNormBackwardOps, distanceBackwardOps, derivativeOps, legacyNameOps,
+		scaledOps, torchaoOps, attentionBackwardOps, bagBackwardOps, jaggedOps, ctcBackwardOps, visionBackwardOps, gridBackwardOps,
 		quantizedOps, quantizedDecomposedOps, quantizedRowsOps, visionOps, roiOps, randomOps, dropoutOps, scalarOps, assertOps, foreachOps, miscOps, primOps,
 	}
 }

@@ -4,18 +4,34 @@ import "math"
 
 // antialiasOps interpolate with a filter as wide as the reduction, as Pillow does.
 var antialiasOps = concat(
-	upsample("_upsample_bilinear2d_aa", 2, filterTaps(1, func(x float64) float64 { return math.Max(0, 1-math.Abs(x)) })),
-	upsample("_upsample_bicubic2d_aa", 2, filterTaps(2, func(x float64) float64 {
-		const a = -0.5
-		switch x = math.Abs(x); {
-		case x < 1:
-			return ((a+2)*x-(a+3))*x*x + 1
-		case x < 2:
-			return (((x-5)*x+8)*x - 4) * a
-		}
-		return 0
-	})),
+	upsample("_upsample_bilinear2d_aa", 2, triangleTaps), upsample("_upsample_bicubic2d_aa", 2, keysTaps), upsample("_upsample_lanczos2d_aa", 2, lanczosTaps),
+	[]Op{upsampleBackward("_upsample_bilinear2d_aa", 2, triangleTaps), upsampleBackward("_upsample_bicubic2d_aa", 2, keysTaps), upsampleBackward("_upsample_lanczos2d_aa", 2, lanczosTaps)},
 )
+
+var triangleTaps = filterTaps(1, func(x float64) float64 { return math.Max(0, 1-math.Abs(x)) })
+
+var keysTaps = filterTaps(2, func(x float64) float64 {
+	const a = -0.5
+	switch x = math.Abs(x); {
+	case x < 1:
+		return ((a+2)*x-(a+3))*x*x + 1
+	case x < 2:
+		return (((x-5)*x+8)*x - 4) * a
+	}
+	return 0
+})
+
+// lanczosTaps is the cardinal sine under a window of three of its lobes.
+var lanczosTaps = filterTaps(3, func(x float64) float64 {
+	switch {
+	case x == 0:
+		return 1
+	case math.Abs(x) >= 3:
+		return 0
+	}
+	x *= math.Pi
+	return math.Sin(x) / x * math.Sin(x/3) / (x / 3)
+})
 
 // filterTaps weighs all source positions within support by f, stretched by the scale where that shrinks.
 func filterTaps(support float64, f func(x float64) float64) taps {
