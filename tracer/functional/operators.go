@@ -150,6 +150,11 @@ func AtenConjPhysical(self tracer.Operand) *tracer.Tensor {
 	return tracer.Invoke("_conj_physical", self)[0]
 }
 
+// AtenConvertWeightToInt4packForCpu calls aten::_convert_weight_to_int4pack_for_cpu(Tensor self, int innerKTiles) -> Tensor
+func AtenConvertWeightToInt4packForCpu(self tracer.Operand, innerKTiles int64) *tracer.Tensor {
+	return tracer.Invoke("_convert_weight_to_int4pack_for_cpu", self, innerKTiles)[0]
+}
+
 // AtenConvolution calls aten::_convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, bool benchmark, bool deterministic, bool cudnn_enabled, bool allow_tf32) -> Tensor
 func AtenConvolution(input tracer.Operand, weight tracer.Operand, bias tracer.Operand, stride any, padding any, dilation any, transposed bool, outputPadding any, groups any, benchmark bool, deterministic bool, cudnnEnabled bool, allowTf32 bool) *tracer.Tensor {
 	return tracer.Invoke("_convolution", input, weight, bias, stride, padding, dilation, transposed, outputPadding, groups, benchmark, deterministic, cudnnEnabled, allowTf32)[0]
@@ -187,6 +192,16 @@ func AtenCtcLoss(logProbs tracer.Operand, targets tracer.Operand, inputLengths a
 	return out[0], out[1]
 }
 
+// AtenCtcLossBackwardTensor calls aten::_ctc_loss_backward.Tensor(Tensor grad, Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, Tensor neg_log_likelihood, Tensor log_alpha, int blank, bool zero_infinity=False) -> Tensor
+func AtenCtcLossBackwardTensor(grad tracer.Operand, logProbs tracer.Operand, targets tracer.Operand, inputLengths tracer.Operand, targetLengths tracer.Operand, negLogLikelihood tracer.Operand, logAlpha tracer.Operand, blank int64, opts ...aten.KwArg) *tracer.Tensor {
+	return tracer.Invoke("_ctc_loss_backward.Tensor", with(opts, grad, logProbs, targets, inputLengths, targetLengths, negLogLikelihood, logAlpha, blank)...)[0]
+}
+
+// AtenCtcLossBackward calls aten::_ctc_loss_backward(Tensor grad, Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, Tensor neg_log_likelihood, Tensor log_alpha, int blank, bool zero_infinity=False) -> Tensor
+func AtenCtcLossBackward(grad tracer.Operand, logProbs tracer.Operand, targets tracer.Operand, inputLengths any, targetLengths any, negLogLikelihood tracer.Operand, logAlpha tracer.Operand, blank int64, opts ...aten.KwArg) *tracer.Tensor {
+	return tracer.Invoke("_ctc_loss_backward", with(opts, grad, logProbs, targets, inputLengths, targetLengths, negLogLikelihood, logAlpha, blank)...)[0]
+}
+
 // AtenDimArange calls aten::_dim_arange(Tensor like, int dim) -> Tensor
 func AtenDimArange(like tracer.Operand, dim int64) *tracer.Tensor {
 	return tracer.Invoke("_dim_arange", like, dim)[0]
@@ -203,10 +218,25 @@ func AtenEmbeddingBag(weight tracer.Operand, indices tracer.Operand, offsets tra
 	return out[0], out[1], out[2], out[3]
 }
 
+// AtenEmbeddingBagBackward calls aten::_embedding_bag_backward(Tensor grad, Tensor indices, Tensor offsets, Tensor offset2bag, Tensor bag_size, Tensor maximum_indices, SymInt num_weights, bool scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, int padding_idx=-1) -> Tensor
+func AtenEmbeddingBagBackward(grad tracer.Operand, indices tracer.Operand, offsets tracer.Operand, offset2bag tracer.Operand, bagSize tracer.Operand, maximumIndices tracer.Operand, numWeights any, scaleGradByFreq bool, mode int64, sparse bool, perSampleWeights tracer.Operand, opts ...aten.KwArg) *tracer.Tensor {
+	return tracer.Invoke("_embedding_bag_backward", with(opts, grad, indices, offsets, offset2bag, bagSize, maximumIndices, numWeights, scaleGradByFreq, mode, sparse, perSampleWeights)...)[0]
+}
+
+// AtenEmbeddingBagDenseBackward calls aten::_embedding_bag_dense_backward(Tensor grad, Tensor indices, Tensor offset2bag, Tensor bag_size, Tensor maximum_indices, SymInt num_weights, bool scale_grad_by_freq, int mode, Tensor? per_sample_weights, int padding_idx=-1) -> Tensor
+func AtenEmbeddingBagDenseBackward(grad tracer.Operand, indices tracer.Operand, offset2bag tracer.Operand, bagSize tracer.Operand, maximumIndices tracer.Operand, numWeights any, scaleGradByFreq bool, mode int64, perSampleWeights tracer.Operand, opts ...aten.KwArg) *tracer.Tensor {
+	return tracer.Invoke("_embedding_bag_dense_backward", with(opts, grad, indices, offset2bag, bagSize, maximumIndices, numWeights, scaleGradByFreq, mode, perSampleWeights)...)[0]
+}
+
 // AtenEmbeddingBagForwardOnly calls aten::_embedding_bag_forward_only(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)
 func AtenEmbeddingBagForwardOnly(weight tracer.Operand, indices tracer.Operand, offsets tracer.Operand, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor, *tracer.Tensor, *tracer.Tensor) {
 	out := tracer.Invoke("_embedding_bag_forward_only", with(opts, weight, indices, offsets)...)
 	return out[0], out[1], out[2], out[3]
+}
+
+// AtenEmbeddingBagPerSampleWeightsBackward calls aten::_embedding_bag_per_sample_weights_backward(Tensor grad, Tensor weight, Tensor indices, Tensor offsets, Tensor offset2bag, int mode, int padding_idx=-1) -> Tensor
+func AtenEmbeddingBagPerSampleWeightsBackward(grad tracer.Operand, weight tracer.Operand, indices tracer.Operand, offsets tracer.Operand, offset2bag tracer.Operand, mode int64, opts ...aten.KwArg) *tracer.Tensor {
+	return tracer.Invoke("_embedding_bag_per_sample_weights_backward", with(opts, grad, weight, indices, offsets, offset2bag, mode)...)[0]
 }
 
 // AtenEuclideanDist calls aten::_euclidean_dist(Tensor x1, Tensor x2) -> Tensor
@@ -672,6 +702,12 @@ func AtenGridSampler2dCpuFallback(input tracer.Operand, grid tracer.Operand, int
 	return tracer.Invoke("_grid_sampler_2d_cpu_fallback", input, grid, interpolationMode, paddingMode, alignCorners)[0]
 }
 
+// AtenGridSampler2dCpuFallbackBackward calls aten::_grid_sampler_2d_cpu_fallback_backward(Tensor grad_output, Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> (Tensor, Tensor)
+func AtenGridSampler2dCpuFallbackBackward(gradOutput tracer.Operand, input tracer.Operand, grid tracer.Operand, interpolationMode int64, paddingMode int64, alignCorners bool) (*tracer.Tensor, *tracer.Tensor) {
+	out := tracer.Invoke("_grid_sampler_2d_cpu_fallback_backward", gradOutput, input, grid, interpolationMode, paddingMode, alignCorners)
+	return out[0], out[1]
+}
+
 // AtenGroupedMm calls aten::_grouped_mm(Tensor self, Tensor mat2, Tensor? offs=None, Tensor? bias=None, ScalarType? out_dtype=None) -> Tensor
 func AtenGroupedMm(self tracer.Operand, mat2 tracer.Operand, opts ...aten.KwArg) *tracer.Tensor {
 	return tracer.Invoke("_grouped_mm", with(opts, self, mat2)...)[0]
@@ -707,6 +743,11 @@ func AtenIsAllTrue(self tracer.Operand) *tracer.Tensor { return tracer.Invoke("_
 
 // AtenIsAnyTrue calls aten::_is_any_true(Tensor self) -> Tensor
 func AtenIsAnyTrue(self tracer.Operand) *tracer.Tensor { return tracer.Invoke("_is_any_true", self)[0] }
+
+// AtenJaggedToPaddedDenseForward calls aten::_jagged_to_padded_dense_forward(Tensor values, Tensor[] offsets, SymInt[] max_lengths, float padding_value=0.) -> Tensor
+func AtenJaggedToPaddedDenseForward(values tracer.Operand, offsets tracer.Operands, maxLengths any, opts ...aten.KwArg) *tracer.Tensor {
+	return tracer.Invoke("_jagged_to_padded_dense_forward", with(opts, values, offsets, maxLengths)...)[0]
+}
 
 // AtenLazyClone calls aten::_lazy_clone(Tensor self) -> Tensor
 func AtenLazyClone(self tracer.Operand) *tracer.Tensor { return tracer.Invoke("_lazy_clone", self)[0] }
@@ -777,6 +818,16 @@ func AtenMaskedScale(self tracer.Operand, mask tracer.Operand, scale float64) *t
 	return tracer.Invoke("_masked_scale", self, mask, scale)[0]
 }
 
+// AtenMaskedSoftmax calls aten::_masked_softmax(Tensor self, Tensor mask, int? dim=None, int? mask_type=None) -> Tensor
+func AtenMaskedSoftmax(self tracer.Operand, mask tracer.Operand, opts ...aten.KwArg) *tracer.Tensor {
+	return tracer.Invoke("_masked_softmax", with(opts, self, mask)...)[0]
+}
+
+// AtenMaskedSoftmaxBackward calls aten::_masked_softmax_backward(Tensor grad_output, Tensor output, Tensor mask, int? dim=None) -> Tensor
+func AtenMaskedSoftmaxBackward(gradOutput tracer.Operand, output tracer.Operand, mask tracer.Operand, opts ...aten.KwArg) *tracer.Tensor {
+	return tracer.Invoke("_masked_softmax_backward", with(opts, gradOutput, output, mask)...)[0]
+}
+
 // AtenNativeBatchNormLegitNoStats calls aten::_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, Tensor? bias, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)
 func AtenNativeBatchNormLegitNoStats(input tracer.Operand, weight tracer.Operand, bias tracer.Operand, training bool, momentum float64, eps float64) (*tracer.Tensor, *tracer.Tensor, *tracer.Tensor) {
 	out := tracer.Invoke("_native_batch_norm_legit.no_stats", input, weight, bias, training, momentum, eps)
@@ -817,6 +868,11 @@ func AtenPadCircular(self tracer.Operand, pad any) *tracer.Tensor {
 // AtenPadEnum calls aten::_pad_enum(Tensor self, SymInt[] pad, int mode, float? value=None) -> Tensor
 func AtenPadEnum(self tracer.Operand, pad any, mode int64, opts ...aten.KwArg) *tracer.Tensor {
 	return tracer.Invoke("_pad_enum", with(opts, self, pad, mode)...)[0]
+}
+
+// AtenPaddedDenseToJaggedForward calls aten::_padded_dense_to_jagged_forward(Tensor dense, Tensor[] offsets, SymInt? total_L=None) -> Tensor
+func AtenPaddedDenseToJaggedForward(dense tracer.Operand, offsets tracer.Operands, opts ...aten.KwArg) *tracer.Tensor {
+	return tracer.Invoke("_padded_dense_to_jagged_forward", with(opts, dense, offsets)...)[0]
 }
 
 // AtenPdistBackward calls aten::_pdist_backward(Tensor grad_output, Tensor self, float p, Tensor pdist) -> Tensor
@@ -865,10 +921,32 @@ func AtenSafeSoftmax(self tracer.Operand, dim int64, opts ...aten.KwArg) *tracer
 	return tracer.Invoke("_safe_softmax", with(opts, self, dim)...)[0]
 }
 
+// AtenScaledDotProductAttentionMath calls aten::_scaled_dot_product_attention_math(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0., bool is_causal=False, Tensor? dropout_mask=None, *, float? scale=None, bool enable_gqa=False) -> (Tensor, Tensor)
+func AtenScaledDotProductAttentionMath(query tracer.Operand, key tracer.Operand, value tracer.Operand, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor) {
+	out := tracer.Invoke("_scaled_dot_product_attention_math", with(opts, query, key, value)...)
+	return out[0], out[1]
+}
+
 // AtenScaledDotProductFlashAttentionForCpu calls aten::_scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor key, Tensor value, float dropout_p=0.0, bool is_causal=False, *, Tensor? attn_mask=None, float? scale=None) -> (Tensor output, Tensor logsumexp)
 func AtenScaledDotProductFlashAttentionForCpu(query tracer.Operand, key tracer.Operand, value tracer.Operand, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor) {
 	out := tracer.Invoke("_scaled_dot_product_flash_attention_for_cpu", with(opts, query, key, value)...)
 	return out[0], out[1]
+}
+
+// AtenScaledDotProductFlashAttentionForCpuBackward calls aten::_scaled_dot_product_flash_attention_for_cpu_backward(Tensor grad_out, Tensor query, Tensor key, Tensor value, Tensor out, Tensor logsumexp, float dropout_p, bool is_causal, *, Tensor? attn_mask=None, float? scale=None) -> (Tensor grad_query, Tensor grad_key, Tensor grad_value)
+func AtenScaledDotProductFlashAttentionForCpuBackward(gradOut tracer.Operand, query tracer.Operand, key tracer.Operand, value tracer.Operand, out tracer.Operand, logsumexp tracer.Operand, dropoutP float64, isCausal bool, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor, *tracer.Tensor) {
+	out := tracer.Invoke("_scaled_dot_product_flash_attention_for_cpu_backward", with(opts, gradOut, query, key, value, out, logsumexp, dropoutP, isCausal)...)
+	return out[0], out[1], out[2]
+}
+
+// AtenScaledMm calls aten::_scaled_mm(Tensor self, Tensor mat2, Tensor scale_a, Tensor scale_b, Tensor? bias=None, Tensor? scale_result=None, ScalarType? out_dtype=None, bool use_fast_accum=False) -> Tensor
+func AtenScaledMm(self tracer.Operand, mat2 tracer.Operand, scaleA tracer.Operand, scaleB tracer.Operand, opts ...aten.KwArg) *tracer.Tensor {
+	return tracer.Invoke("_scaled_mm", with(opts, self, mat2, scaleA, scaleB)...)[0]
+}
+
+// AtenScaledMmV2 calls aten::_scaled_mm_v2(Tensor self, Tensor mat2, Tensor[] scale_a, int[] recipe_a, int[] swizzle_a, Tensor[] scale_b, int[] recipe_b, int[] swizzle_b, Tensor? bias, ScalarType? out_dtype, int[] contraction_dim=[], bool use_fast_accum=False) -> Tensor
+func AtenScaledMmV2(self tracer.Operand, mat2 tracer.Operand, scaleA tracer.Operands, recipeA any, swizzleA any, scaleB tracer.Operands, recipeB any, swizzleB any, bias tracer.Operand, outDtype any, opts ...aten.KwArg) *tracer.Tensor {
+	return tracer.Invoke("_scaled_mm_v2", with(opts, self, mat2, scaleA, recipeA, swizzleA, scaleB, recipeB, swizzleB, bias, outDtype)...)[0]
 }
 
 // AtenSegmentReduceBackward calls aten::_segment_reduce_backward(Tensor grad, Tensor output, Tensor data, str reduce, *, Tensor? lengths=None, Tensor? offsets=None, int axis=0, Scalar? initial=None) -> Tensor
@@ -978,6 +1056,11 @@ func AtenUpsampleBicubic2dAaVec(input tracer.Operand, outputSize any, alignCorne
 	return tracer.Invoke("_upsample_bicubic2d_aa.vec", input, outputSize, alignCorners, scaleFactors)[0]
 }
 
+// AtenUpsampleBicubic2dAaBackward calls aten::_upsample_bicubic2d_aa_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor
+func AtenUpsampleBicubic2dAaBackward(gradOutput tracer.Operand, outputSize any, inputSize any, alignCorners bool, opts ...aten.KwArg) *tracer.Tensor {
+	return tracer.Invoke("_upsample_bicubic2d_aa_backward", with(opts, gradOutput, outputSize, inputSize, alignCorners)...)[0]
+}
+
 // AtenUpsampleBilinear2dAa calls aten::_upsample_bilinear2d_aa(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor
 func AtenUpsampleBilinear2dAa(self tracer.Operand, outputSize any, alignCorners bool, opts ...aten.KwArg) *tracer.Tensor {
 	return tracer.Invoke("_upsample_bilinear2d_aa", with(opts, self, outputSize, alignCorners)...)[0]
@@ -986,6 +1069,26 @@ func AtenUpsampleBilinear2dAa(self tracer.Operand, outputSize any, alignCorners 
 // AtenUpsampleBilinear2dAaVec calls aten::_upsample_bilinear2d_aa.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor
 func AtenUpsampleBilinear2dAaVec(input tracer.Operand, outputSize any, alignCorners bool, scaleFactors any) *tracer.Tensor {
 	return tracer.Invoke("_upsample_bilinear2d_aa.vec", input, outputSize, alignCorners, scaleFactors)[0]
+}
+
+// AtenUpsampleBilinear2dAaBackward calls aten::_upsample_bilinear2d_aa_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor
+func AtenUpsampleBilinear2dAaBackward(gradOutput tracer.Operand, outputSize any, inputSize any, alignCorners bool, opts ...aten.KwArg) *tracer.Tensor {
+	return tracer.Invoke("_upsample_bilinear2d_aa_backward", with(opts, gradOutput, outputSize, inputSize, alignCorners)...)[0]
+}
+
+// AtenUpsampleLanczos2dAa calls aten::_upsample_lanczos2d_aa(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor
+func AtenUpsampleLanczos2dAa(self tracer.Operand, outputSize any, alignCorners bool, opts ...aten.KwArg) *tracer.Tensor {
+	return tracer.Invoke("_upsample_lanczos2d_aa", with(opts, self, outputSize, alignCorners)...)[0]
+}
+
+// AtenUpsampleLanczos2dAaVec calls aten::_upsample_lanczos2d_aa.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor
+func AtenUpsampleLanczos2dAaVec(input tracer.Operand, outputSize any, alignCorners bool, scaleFactors any) *tracer.Tensor {
+	return tracer.Invoke("_upsample_lanczos2d_aa.vec", input, outputSize, alignCorners, scaleFactors)[0]
+}
+
+// AtenUpsampleLanczos2dAaBackward calls aten::_upsample_lanczos2d_aa_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor
+func AtenUpsampleLanczos2dAaBackward(gradOutput tracer.Operand, outputSize any, inputSize any, alignCorners bool, opts ...aten.KwArg) *tracer.Tensor {
+	return tracer.Invoke("_upsample_lanczos2d_aa_backward", with(opts, gradOutput, outputSize, inputSize, alignCorners)...)[0]
 }
 
 // AtenUpsampleNearestExact1d calls aten::_upsample_nearest_exact1d(Tensor self, SymInt[1] output_size, float? scales=None) -> Tensor
@@ -1031,6 +1134,11 @@ func AtenUpsampleNearestExact3dVec(input tracer.Operand, outputSize any, scaleFa
 // AtenUpsampleNearestExact3dBackward calls aten::_upsample_nearest_exact3d_backward(Tensor grad_output, SymInt[3] output_size, SymInt[5] input_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor
 func AtenUpsampleNearestExact3dBackward(gradOutput tracer.Operand, outputSize any, inputSize any, opts ...aten.KwArg) *tracer.Tensor {
 	return tracer.Invoke("_upsample_nearest_exact3d_backward", with(opts, gradOutput, outputSize, inputSize)...)[0]
+}
+
+// AtenWeightInt4packMmForCpu calls aten::_weight_int4pack_mm_for_cpu(Tensor self, Tensor mat2, int qGroupSize, Tensor qScaleAndZeros) -> Tensor
+func AtenWeightInt4packMmForCpu(self tracer.Operand, mat2 tracer.Operand, qGroupSize int64, qScaleAndZeros tracer.Operand) *tracer.Tensor {
+	return tracer.Invoke("_weight_int4pack_mm_for_cpu", self, mat2, qGroupSize, qScaleAndZeros)[0]
 }
 
 // AtenWeightInt8packMm calls aten::_weight_int8pack_mm(Tensor self, Tensor mat2, Tensor scales) -> Tensor
@@ -2533,9 +2641,21 @@ func GridSampler2d(input tracer.Operand, grid tracer.Operand, interpolationMode 
 	return tracer.Invoke("grid_sampler_2d", input, grid, interpolationMode, paddingMode, alignCorners)[0]
 }
 
+// GridSampler2dBackward calls aten::grid_sampler_2d_backward(Tensor grad_output, Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners, bool[2] output_mask) -> (Tensor, Tensor)
+func GridSampler2dBackward(gradOutput tracer.Operand, input tracer.Operand, grid tracer.Operand, interpolationMode int64, paddingMode int64, alignCorners bool, outputMask any) (*tracer.Tensor, *tracer.Tensor) {
+	out := tracer.Invoke("grid_sampler_2d_backward", gradOutput, input, grid, interpolationMode, paddingMode, alignCorners, outputMask)
+	return out[0], out[1]
+}
+
 // GridSampler3d calls aten::grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor
 func GridSampler3d(input tracer.Operand, grid tracer.Operand, interpolationMode int64, paddingMode int64, alignCorners bool) *tracer.Tensor {
 	return tracer.Invoke("grid_sampler_3d", input, grid, interpolationMode, paddingMode, alignCorners)[0]
+}
+
+// GridSampler3dBackward calls aten::grid_sampler_3d_backward(Tensor grad_output, Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners, bool[2] output_mask) -> (Tensor, Tensor)
+func GridSampler3dBackward(gradOutput tracer.Operand, input tracer.Operand, grid tracer.Operand, interpolationMode int64, paddingMode int64, alignCorners bool, outputMask any) (*tracer.Tensor, *tracer.Tensor) {
+	out := tracer.Invoke("grid_sampler_3d_backward", gradOutput, input, grid, interpolationMode, paddingMode, alignCorners, outputMask)
+	return out[0], out[1]
 }
 
 // GroupNorm calls aten::group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enabled=True) -> Tensor
