@@ -81,7 +81,7 @@ func (f *functionalizer) record(op *aten.Op, a *aten.Args) []*aten.Value {
 	n := &export.Node{Target: "torch.ops.higher_order.auto_functionalized_v2", Metadata: maps.Clone(r.metadata), SingleTensor: new(bool),
 		Args: append([]export.NamedArg{{Value: export.Operator("torch.ops." + op.Name()), Kind: export.Positional}}, f.args...)}
 	n.Name = r.names.Create(nodeName(n.Target))
-	in := firstRef(a)
+	in := r.firstRef(a)
 	var results []*aten.Value
 	for _, o := range outs {
 		v, arg := r.result(n, o, in, true)

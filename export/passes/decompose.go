@@ -1,6 +1,7 @@
 package passes
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -499,6 +500,9 @@ func (d *decomposer) moduleCalls(calls []export.ModuleCallEntry) []export.Module
 // finish drops what nobody uses, names what is left over, and numbers the values.
 func (d *decomposer) finish() {
 	kept, used := live(d.g, d.keep)
+	if !d.literal {
+		kept = sizesFirst(d.g, kept)
+	}
 	d.g.Nodes = kept
 	values := d.g.Values[:0:0]
 	add := func(v *export.Value) { v.ID = len(values); values = append(values, v) }
@@ -521,6 +525,46 @@ func (d *decomposer) finish() {
 		}
 	}
 	d.g.Values = values
+}
+
+// sizesFirst puts the sizes of inputs before all else, in the order of inputs and dimensions, where PyTorch looks at them.
+func sizesFirst(g *export.Graph, nodes []*export.Node) []*export.Node {
+	order := map[*export.Value]int{}
+	for i, in := range g.Inputs {
+		if in.Value != nil {
+			order[in.Value] = i
+		}
+	}
+	type place struct {
+		input int
+		dim   int64
+	}
+	at := func(n *export.Node) (place, bool) {
+		if n.Target != "torch.ops.aten.sym_size.int" || len(n.Args) != 2 {
+			return place{}, false
+		}
+		v, ok := n.Args[0].Value.(*export.Value)
+		if !ok {
+			return place{}, false
+		}
+		i, ok := order[v]
+		dim, fixed := n.Args[1].Value.(int64)
+		return place{i, dim}, ok && fixed
+	}
+	var first, rest []*export.Node
+	for _, n := range nodes {
+		if _, ok := at(n); ok {
+			first = append(first, n)
+		} else {
+			rest = append(rest, n)
+		}
+	}
+	slices.SortStableFunc(first, func(x, y *export.Node) int {
+		p, _ := at(x)
+		q, _ := at(y)
+		return cmp.Or(cmp.Compare(p.input, q.input), cmp.Compare(p.dim, q.dim))
+	})
+	return append(first, rest...)
 }
 
 // live gives the nodes that must stay, and the values that somebody uses; inputs count as used.

@@ -12,7 +12,7 @@ import (
 // operators that the registry runs in another way. "aten.linear.default" and so on.
 var formulas = func() map[string]Decomp {
 	m := map[string]Decomp{}
-	for _, f := range []map[string]Decomp{shapeFormulas, creationFormulas, pointwiseFormulas, layerFormulas, indexFormulas, simpleFormulas, refFormulas, lossFormulas} {
+	for _, f := range []map[string]Decomp{shapeFormulas, creationFormulas, pointwiseFormulas, layerFormulas, indexFormulas, simpleFormulas, refFormulas, lossFormulas, attentionFormulas, rnnFormulas} {
 		maps.Copy(m, f)
 	}
 	return m

@@ -49,13 +49,10 @@ func filled(value int, _ int) Decomp {
 	}
 }
 
-// number is a value as a Python number of the dtype's kind.
+// number is 0 or 1 as PyTorch's formulas write it.
 func number(value int, dt tensor.DType) any {
-	switch {
-	case dt == tensor.Bool:
+	if dt == tensor.Bool {
 		return value != 0
-	case dt.IsFloat() || dt.IsComplex():
-		return float64(value)
 	}
 	return int64(value)
 }

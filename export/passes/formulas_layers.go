@@ -81,77 +81,125 @@ func allOnes(v []symbolic.Int) bool {
 	return true
 }
 
-// linear: x is [..., K], weight [N, K], bias [N] or none.
+// linear: x is [..., K], weight [N, K], bias [N] or none. Contiguous input with a bias is one product of matrices, all else a matmul
+// with the transposed weight.
 func linear(b *aten.Build, a *aten.Args) []*aten.Value {
 	x, w, bias := a.Tensor(0), a.Tensor(1), a.OptTensor(2)
-	if x.Dim() < 2 || w.Dim() != 2 {
+	if w.Dim() != 2 {
 		panic(&unrecordable{"linear of a vector"})
 	}
-	flat, n := x, x.Dim()
-	flatten := func() {
-		if n > 2 {
-			flat = viewOrCopy(b, x, sizes(symbolic.Prod(x.Sizes[:n-1]...), x.Sizes[n-1]))
-		}
+	switch n := x.Dim(); {
+	case bias != nil && n == 2:
+		return one(b.Call("addmm", bias, x, b.Call("permute", w, []int64{1, 0})))
+	case bias != nil && n > 2 && bias.Dim() == 1 && x.IsContiguous():
+		flat := viewOrCopy(b, x, sizes(symbolic.Prod(x.Sizes[:n-1]...), x.Sizes[n-1]))
+		y := b.Call("addmm", bias, flat, b.Call("permute", w, []int64{1, 0}))
+		return one(b.Call("view", y, append(append([]symbolic.Int(nil), x.Sizes[:n-1]...), w.Sizes[0])))
 	}
-	if bias != nil { // without one it is a matmul with the transposed weight
-		flatten()
-	}
-	wt := b.Call("permute", w, []int64{1, 0}) // [K, N]
-	if bias == nil {
-		flatten()
-	}
-	var y *aten.Value
+	y := b.Call("matmul", x, b.Call("permute", w, []int64{1, 0}))
 	if bias != nil {
-		y = b.Call("addmm", bias, flat, wt)
-	} else {
-		y = b.Call("mm", flat, wt)
-	}
-	if n > 2 {
-		y = b.Call("view", y, append(append([]symbolic.Int(nil), x.Sizes[:n-1]...), w.Sizes[0]))
+		y = b.Call("add.Tensor", y, bias)
 	}
 	return one(y)
 }
 
 func matmul(b *aten.Build, a *aten.Args) []*aten.Value {
 	x, y := a.Tensor(0), a.Tensor(1)
-	nx, ny := x.Dim(), y.Dim()
-	switch {
-	case nx == 2 && ny == 2:
-		return one(b.Call("mm", x, y))
-	case nx >= 3 && ny == 2:
-		flat := viewOrCopy(b, x, sizes(symbolic.Prod(x.Sizes[:nx-1]...), x.Sizes[nx-1]))
-		return one(b.Call("view", b.Call("mm", flat, y), append(append([]symbolic.Int(nil), x.Sizes[:nx-1]...), y.Sizes[1])))
-	case nx == 1 && ny == 2:
-		return one(b.Call("squeeze.dims", b.Call("mm", b.Call("unsqueeze", x, 0), y), []int64{0}))
-	case nx == 2 && ny == 1:
-		return one(b.Call("mv", x, y))
+	switch nx, ny := x.Dim(), y.Dim(); {
 	case nx == 1 && ny == 1:
 		return one(b.Call("dot", x, y))
-	case nx == 1:
-		return vectors(b, b.Call("permute", y, exchange(ny, ny-2, ny-1)), x)
-	case ny == 1:
-		return vectors(b, x, y)
+	case nx == 2 && ny == 1:
+		return one(b.Call("mv", x, y))
+	case nx == 1 && ny == 2:
+		return one(b.Call("squeeze.dims", b.Call("mm", b.Call("unsqueeze", x, 0), y), []int64{0}))
+	case nx == 2 && ny == 2:
+		return one(b.Call("mm", x, y))
+	case folds(x, y):
+		return one(folded(b, x, y))
 	}
-	batch := aten.BroadcastSizes(ofSizes(x.Sizes[:nx-2]), ofSizes(y.Sizes[:ny-2]))
-	whole := symbolic.Prod(batch...)
-	part := func(t *aten.Value) *aten.Value {
-		m := t.Sizes[t.Dim()-2:]
-		t = b.Call("expand", t, append(append([]symbolic.Int(nil), batch...), m...))
-		if flat := sizes(whole, m[0], m[1]); sameSizes(t.Sizes, flat) {
-			return b.Call("view", t, flat)
-		} else {
-			return viewOrCopy(b, t, flat)
-		}
-	}
-	p := b.Call("bmm", part(x), part(y))
-	return one(b.Call("view", p, append(append([]symbolic.Int(nil), batch...), x.Sizes[nx-2], y.Sizes[ny-1])))
+	return one(batched(b, x, y))
 }
 
-// vectors multiplies matrices [..., N, K] with a vector [K].
-func vectors(b *aten.Build, x, v *aten.Value) []*aten.Value {
-	n := x.Dim()
-	flat := viewOrCopy(b, x, sizes(symbolic.Prod(x.Sizes[:n-1]...), x.Sizes[n-1]))
-	return one(b.Call("view", b.Call("mv", flat, v), x.Sizes[:n-1]))
+// folds is PyTorch's rule of when a batch of matrices and one matrix or vector are a single product: where that costs no copy, and
+// where a parameter would be copied for its gradient.
+func folds(x, y *aten.Value) bool {
+	large, small := x, y
+	if x.Dim() < y.Dim() {
+		large, small = y, x
+	}
+	if large.Dim() < 3 || small.Dim() > 2 {
+		return false
+	}
+	if p, ok := small.Ref.(*ref); ok && p.grad && p.node.Def == nil {
+		return true
+	}
+	if x.Dim() == 2 {
+		return false
+	}
+	if n, ok := large.Numel().Const(); ok && n == 0 {
+		return true
+	}
+	return large.IsContiguous()
+}
+
+// folded makes one matrix of the batch.
+func folded(b *aten.Build, x, y *aten.Value) *aten.Value {
+	turned := y.Dim() > x.Dim()
+	large, small := x, y
+	if turned {
+		n := y.Dim()
+		large, small = b.Call("permute", y, exchange(n, n-2, n-1)), x
+		if x.Dim() == 2 {
+			small = b.Call("permute", x, []int64{1, 0})
+		}
+	}
+	n := large.Dim()
+	out := append([]symbolic.Int(nil), large.Sizes[:n-1]...)
+	flat := viewOrCopy(b, large, sizes(symbolic.Prod(out...), large.Sizes[n-1]))
+	if small.Dim() == 1 {
+		return b.Call("view", b.Call("mv", flat, small), out)
+	}
+	z := b.Call("view", b.Call("mm", flat, small), append(out, small.Sizes[1]))
+	if turned {
+		z = b.Call("contiguous", b.Call("permute", z, exchange(n, n-2, n-1)))
+	}
+	return z
+}
+
+// batched multiplies matrix by matrix.
+func batched(b *aten.Build, x, y *aten.Value) *aten.Value {
+	nx, ny := x.Dim(), y.Dim()
+	none := ofSizes(nil)
+	bx, by := none, none
+	if nx > 2 {
+		bx = ofSizes(x.Sizes[:nx-2])
+	}
+	if ny > 2 {
+		by = ofSizes(y.Sizes[:ny-2])
+	}
+	batch := aten.BroadcastSizes(bx, by)
+	whole := symbolic.Prod(batch...)
+	part := func(t *aten.Value, m ...symbolic.Int) *aten.Value {
+		t = b.Call("expand", t, append(append([]symbolic.Int(nil), batch...), m...))
+		flat := append(sizes(whole), m...)
+		if sameSizes(t.Sizes, flat) {
+			return b.Call("view", t, flat)
+		}
+		return viewOrCopy(b, t, flat)
+	}
+	out := append([]symbolic.Int(nil), batch...)
+	if nx > 1 {
+		out = append(out, x.Sizes[nx-2])
+		x = part(x, x.Sizes[nx-2:]...)
+	} else {
+		x = part(x, symbolic.N(1), x.Sizes[0])
+	}
+	if ny == 1 {
+		p := b.Call("bmm", x, b.Call("unsqueeze", part(y, y.Sizes[0]), 2))
+		return b.Call("view", b.Call("squeeze.dims", p, []int64{-1}), out)
+	}
+	p := b.Call("bmm", x, part(y, y.Sizes[ny-2:]...))
+	return b.Call("view", p, append(out, y.Sizes[ny-1]))
 }
 
 // convolution of n spatial dimensions. Input without a batch gets one.
@@ -179,7 +227,7 @@ func convolution(n int, transposed bool) Decomp {
 func softmax(name string) Decomp {
 	return func(b *aten.Build, a *aten.Args) []*aten.Value {
 		x := a.Tensor(0)
-		x = cast(b, x, a.DType(2, x.DType))
+		x = castAs(b, x, a.DType(2, x.DType))
 		if x.DType == tensor.Invalid {
 			panic(&unrecordable{"softmax of no dtype"})
 		}

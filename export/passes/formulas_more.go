@@ -60,12 +60,12 @@ var simpleFormulas = map[string]Decomp{
 		return one(viewOrCopy(b, y, x.Sizes))
 	},
 	"aten.unsafe_split.Tensor": func(b *aten.Build, a *aten.Args) []*aten.Value {
-		return parts(b, a.Tensor(0), aten.WrapDim(a.I64(2), a.Tensor(0).Dim()), a.Int(1))
+		return parts(b, a.Tensor(0), a.I64(2), a.Int(1))
 	},
 	"aten.unsafe_chunk.default": func(b *aten.Build, a *aten.Args) []*aten.Value {
 		x := a.Tensor(0)
 		d := aten.WrapDim(a.I64(2), x.Dim())
-		return parts(b, x, d, x.Sizes[d].CeilDiv(a.Int(1)))
+		return parts(b, x, a.I64(2), x.Sizes[d].CeilDiv(a.Int(1)))
 	},
 	"aten.isneginf.default": func(b *aten.Build, a *aten.Args) []*aten.Value {
 		x := a.Tensor(0)

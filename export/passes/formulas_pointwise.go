@@ -50,8 +50,8 @@ var pointwiseFormulas = map[string]Decomp{
 		return one(reduced(b, b.Call("abs", b.Call("sub.Tensor", a.V[0], a.V[1])), a.I64(2)))
 	},
 	"aten.addcmul.default": func(b *aten.Build, a *aten.Args) []*aten.Value {
-		p := b.Call("mul.Tensor", a.V[1], a.V[2])
-		return one(b.Call("add.Tensor", a.V[0], scaled(b, p, a.Scalar(3))))
+		p := b.Call("mul.Tensor", scaled(b, a.Tensor(1), a.Scalar(3)), a.V[2])
+		return one(b.Call("add.Tensor", a.V[0], p))
 	},
 	"aten.glu.default": wide(func(b *aten.Build, a *aten.Args) *aten.Value {
 		x := a.Tensor(0)

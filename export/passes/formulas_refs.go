@@ -10,6 +10,18 @@ import (
 
 // refFormulas are those of torch/_refs whose order of calls differs from the registry's own formulas, or that the registry runs whole.
 var refFormulas = map[string]Decomp{
+	"aten.where.ScalarOther": whereOf,
+	"aten.where.ScalarSelf":  whereOf,
+	"aten.eye.default":       eye,
+	"aten.eye.m":             eye,
+	"aten.fill.Scalar": func(b *aten.Build, a *aten.Args) []*aten.Value {
+		return one(b.Call("full_like", a.V[0], a.V[1]))
+	},
+	"aten.hardswish.default": wide(func(b *aten.Build, a *aten.Args) *aten.Value {
+		x := b.Call("clamp", b.Call("clamp", b.Call("add.Tensor", a.V[0], 3), 0), nil, 6)
+		return b.Call("div.Tensor", b.Call("mul.Tensor", a.V[0], x), 6)
+	}),
+	"aten.one_hot.default":  oneHot,
 	"aten.sinc.default":     sinc,
 	"aten.softplus.default": softplus,
 	"aten.argsort.stable": func(b *aten.Build, a *aten.Args) []*aten.Value {
@@ -26,7 +38,7 @@ var refFormulas = map[string]Decomp{
 		return b.CallN("var_mean.correction", a.V[0], a.V[1], aten.Kw("correction", unbiased(a.Bool(2))), aten.Kw("keepdim", a.V[3]))
 	},
 	"aten.trace.default": func(b *aten.Build, a *aten.Args) []*aten.Value {
-		d := b.Call("clone", b.Call("diagonal", a.V[0]))
+		d := b.Call("clone", b.Call("diagonal", a.V[0]), aten.Kw("memory_format", aten.ContiguousFormat))
 		return one(b.Call("sum.dim_IntList", d, []int64{}))
 	},
 	"aten.triu.default":       triangle("ge.Scalar"),
@@ -93,6 +105,51 @@ var refFormulas = map[string]Decomp{
 	}),
 }
 
+// whereOf is where with a number among its values.
+func whereOf(b *aten.Build, a *aten.Args) []*aten.Value {
+	v := append([]any(nil), a.V...)
+	for i := 1; i < 3; i++ {
+		if t, ok := v[3-i].(*aten.Value); ok {
+			if s, ok := v[i].(aten.Scalar); ok {
+				v[i] = filledAs(b, s, t.DType)
+			}
+		}
+	}
+	return one(b.Call("where.self", v...))
+}
+
+// eye compares the numbers of rows and columns.
+func eye(b *aten.Build, a *aten.Args) []*aten.Value {
+	n, m := a.Int(0), a.Int(0)
+	at := a.Index("dtype")
+	if at == 2 {
+		m = a.Int(1)
+	}
+	var kw []any
+	if d := a.V[at+2]; d != nil {
+		kw = append(kw, aten.Kw("layout", aten.StridedLayout), aten.Kw("device", d), aten.Kw("pin_memory", false))
+	}
+	kw = append(kw, aten.Kw("dtype", tensor.Uint8))
+	rows, columns := counted(b, n, kw...), counted(b, m, kw...)
+	on := b.Call("eq.Tensor", b.Call("unsqueeze", rows, -1), columns)
+	return one(cast(b, on, a.DType(at, tensor.Float32)))
+}
+
+// oneHot checks the classes and compares them with all there are.
+func oneHot(b *aten.Build, a *aten.Args) []*aten.Value {
+	x, n := a.Tensor(0), a.I64(1)
+	if n < 0 {
+		panic(&unrecordable{"one_hot without a number of classes"})
+	}
+	all := func(ok *aten.Value) *aten.Value {
+		return b.Call("logical_not", b.Call("any.dims", b.Call("logical_not", ok)))
+	}
+	b.CallN("_assert_async.msg", all(b.Call("ge.Scalar", x, 0)), "one_hot: Class values must be non-negative.")
+	b.CallN("_assert_async.msg", all(b.Call("lt.Scalar", x, n)), "one_hot: Class values must be smaller than num_classes.")
+	at := b.Call("unsqueeze", x, -1)
+	return one(cast(b, b.Call("eq.Tensor", at, counted(b, symbolic.N(n), aten.Kw("dtype", x.DType))), tensor.Int64))
+}
+
 // sinc is sin(pi x) / (pi x), 1 at 0.
 var sinc = wideOrFloat(func(b *aten.Build, a *aten.Args) *aten.Value {
 	x := b.Call("mul.Tensor", a.V[0], math.Pi)
@@ -146,6 +203,9 @@ func triangle(keep string) Decomp {
 		h, w := x.Sizes[x.Dim()-2], x.Sizes[x.Dim()-1]
 		columns := b.Call("unsqueeze", counted(b, w), -2)
 		d := b.Call("sub.Tensor", columns, b.Call("unsqueeze", counted(b, h), -1))
+		if x.DType == tensor.Bool {
+			return one(b.Call("logical_and", b.Call(keep, d, a.V[1]), x))
+		}
 		return one(b.Call("where.self", b.Call(keep, d, a.V[1]), x, filledAs(b, number(0, x.DType), x.DType)))
 	}
 }

@@ -34,16 +34,14 @@ var shapeFormulas = map[string]Decomp{
 		return one(b.Call("squeeze.dims", a.Tensor(0), []int64{a.I64(1)}))
 	},
 	"aten.squeeze.default": func(b *aten.Build, a *aten.Args) []*aten.Value {
-		dims := []int64{}
-		for i, n := range a.Tensor(0).Sizes {
-			if c, ok := n.Const(); ok && c == 1 {
-				dims = append(dims, int64(i))
-			}
+		dims := make([]int64, a.Tensor(0).Dim())
+		for i := range dims {
+			dims[i] = int64(i)
 		}
 		return one(b.Call("squeeze.dims", a.Tensor(0), dims))
 	},
 	"aten.reshape.default": func(b *aten.Build, a *aten.Args) []*aten.Value {
-		return one(viewOrCopy(b, a.Tensor(0), known(a.Tensor(0), a.Ints(1))))
+		return one(reshaped(b, a.Tensor(0), a.Ints(1)))
 	},
 	"aten.view_as.default": func(b *aten.Build, a *aten.Args) []*aten.Value {
 		return one(b.Call("view", a.Tensor(0), a.Tensor(1).Sizes))
@@ -55,7 +53,7 @@ var shapeFormulas = map[string]Decomp{
 		return one(viewOrCopy(b, a.Tensor(0), a.Tensor(1).Sizes))
 	},
 	"aten.ravel.default": func(b *aten.Build, a *aten.Args) []*aten.Value {
-		return one(viewOrCopy(b, a.Tensor(0), sizes(a.Tensor(0).Numel())))
+		return one(reshaped(b, a.Tensor(0), aten.Ints(-1)))
 	},
 	"aten.expand_as.default": func(b *aten.Build, a *aten.Args) []*aten.Value {
 		return one(b.Call("expand", a.Tensor(0), a.Tensor(1).Sizes))
@@ -80,7 +78,7 @@ var shapeFormulas = map[string]Decomp{
 		for i, x := range list {
 			parts[i] = b.Call("unsqueeze", x, d)
 		}
-		return one(b.Call("cat", parts, d))
+		return one(b.Call("cat", parts, a.V[1]))
 	},
 	"aten.unbind.int": func(b *aten.Build, a *aten.Args) []*aten.Value {
 		x := a.Tensor(0)
@@ -99,14 +97,12 @@ var shapeFormulas = map[string]Decomp{
 		return out
 	},
 	"aten.split.Tensor": func(b *aten.Build, a *aten.Args) []*aten.Value {
-		x := a.Tensor(0)
-		d := aten.WrapDim(a.I64(2), x.Dim())
-		return parts(b, x, d, a.Int(1))
+		return parts(b, a.Tensor(0), a.I64(2), a.Int(1))
 	},
 	"aten.chunk.default": func(b *aten.Build, a *aten.Args) []*aten.Value {
 		x := a.Tensor(0)
 		d := aten.WrapDim(a.I64(2), x.Dim())
-		return parts(b, x, d, x.Sizes[d].CeilDiv(a.Int(1)))
+		return parts(b, x, a.I64(2), x.Sizes[d].CeilDiv(a.Int(1)))
 	},
 	"aten.split.sizes": func(b *aten.Build, a *aten.Args) []*aten.Value { return b.CallN("split_with_sizes", a.V...) },
 	"aten.narrow.default": func(b *aten.Build, a *aten.Args) []*aten.Value {
@@ -138,15 +134,21 @@ var shapeFormulas = map[string]Decomp{
 		return one(converted(b, a.Tensor(0), a.DType(1, a.Tensor(0).DType), a.Bool(3), a.MemoryFormat(4)))
 	},
 	"aten.to.device": func(b *aten.Build, a *aten.Args) []*aten.Value {
-		return one(converted(b, a.Tensor(0), a.DType(2, a.Tensor(0).DType), a.Bool(4), a.MemoryFormat(5)))
+		return one(converted(b, a.Tensor(0), a.DType(2, a.Tensor(0).DType), a.Bool(4), a.MemoryFormat(5), aten.Kw("device", a.V[1])))
 	},
 	"aten.to.dtype_layout": func(b *aten.Build, a *aten.Args) []*aten.Value {
-		return one(converted(b, a.Tensor(0), a.DType(1, a.Tensor(0).DType), a.Bool(6), a.MemoryFormat(7)))
+		var kw []any
+		for i, name := range []string{"layout", "device", "pin_memory"} {
+			if a.V[2+i] != nil {
+				kw = append(kw, aten.Kw(name, a.V[2+i]))
+			}
+		}
+		return one(converted(b, a.Tensor(0), a.DType(1, a.Tensor(0).DType), a.Bool(6), a.MemoryFormat(7), kw...))
 	},
 	"aten.to.other": func(b *aten.Build, a *aten.Args) []*aten.Value {
 		return one(converted(b, a.Tensor(0), a.Tensor(1).DType, a.Bool(3), a.MemoryFormat(4)))
 	},
-	"aten.type_as.default": func(b *aten.Build, a *aten.Args) []*aten.Value { return one(cast(b, a.Tensor(0), a.Tensor(1).DType)) },
+	"aten.type_as.default": func(b *aten.Build, a *aten.Args) []*aten.Value { return one(castAs(b, a.Tensor(0), a.Tensor(1).DType)) },
 }
 
 func same(_ *aten.Build, a *aten.Args) []*aten.Value { return one(a.Tensor(0)) }
@@ -188,6 +190,18 @@ func flatten(b *aten.Build, a *aten.Args) []*aten.Value {
 	return one(viewOrCopy(b, x, append(shape, x.Sizes[end+1:]...)))
 }
 
+// reshaped is reshape with a shape that may hold -1, which a view of contiguous memory keeps.
+func reshaped(b *aten.Build, x *aten.Value, shape []symbolic.Int) *aten.Value {
+	whole := known(x, shape)
+	switch {
+	case x.IsContiguous() && !sameSizes(x.Sizes, whole):
+		return b.Call("view", x, shape)
+	case sameSizes(x.Sizes, whole) && !sameSizes(shape, whole):
+		return b.Call("view", x, whole)
+	}
+	return viewOrCopy(b, x, whole)
+}
+
 // known is a shape with -1 replaced by what is left.
 func known(x *aten.Value, shape []symbolic.Int) []symbolic.Int { return fill(x.Numel(), shape) }
 
@@ -211,9 +225,9 @@ func fill(total symbolic.Int, shape []symbolic.Int) []symbolic.Int {
 	return out
 }
 
-// parts splits along d into parts of one size; the last may be smaller.
-func parts(b *aten.Build, x *aten.Value, d int, size symbolic.Int) []*aten.Value {
-	n, ok1 := x.Sizes[d].Const()
+// parts splits along a dimension into parts of one size; the last may be smaller.
+func parts(b *aten.Build, x *aten.Value, dim int64, size symbolic.Int) []*aten.Value {
+	n, ok1 := x.Sizes[aten.WrapDim(dim, x.Dim())].Const()
 	s, ok2 := size.Const()
 	if !ok1 || !ok2 || s <= 0 {
 		panic(&unrecordable{"a split along a symbolic size"})
@@ -225,14 +239,14 @@ func parts(b *aten.Build, x *aten.Value, d int, size symbolic.Int) []*aten.Value
 	if len(list) == 0 {
 		list = []int64{0}
 	}
-	return b.CallN("split_with_sizes", x, list, d)
+	return b.CallN("split_with_sizes", x, list, dim)
 }
 
 // converted is PyTorch's to: a copy in another dtype or layout, or the tensor itself.
-func converted(b *aten.Build, x *aten.Value, dt tensor.DType, copy bool, format aten.MemoryFormat) *aten.Value {
-	var kw []any
-	if dt != x.DType {
-		kw = append(kw, aten.Kw("dtype", dt))
+func converted(b *aten.Build, x *aten.Value, dt tensor.DType, copy bool, format aten.MemoryFormat, said ...any) *aten.Value {
+	kw := []any{aten.Kw("dtype", dt)}
+	if dt == x.DType {
+		kw = kw[:0]
 	}
 	if format != aten.NoFormat && format != aten.PreserveFormat {
 		kw = append(kw, aten.Kw("memory_format", format))
@@ -240,5 +254,17 @@ func converted(b *aten.Build, x *aten.Value, dt tensor.DType, copy bool, format 
 	if len(kw) == 0 && !copy {
 		return x
 	}
-	return b.Call("_to_copy", append([]any{x}, kw...)...)
+	if dt == x.DType && len(said) > 0 {
+		kw = append(kw, aten.Kw("dtype", dt))
+	}
+	return b.Call("_to_copy", append(append([]any{x}, kw...), said...)...)
+}
+
+// castAs is cast as kernels in C++ write it, which say layout and device too.
+func castAs(b *aten.Build, x *aten.Value, dt tensor.DType) *aten.Value {
+	p, ok := x.Ref.(*ref)
+	if !ok || x.DType == dt {
+		return cast(b, x, dt)
+	}
+	return b.Call("_to_copy", x, aten.Kw("dtype", dt), aten.Kw("layout", aten.StridedLayout), aten.Kw("device", p.dev))
 }

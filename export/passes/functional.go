@@ -131,7 +131,7 @@ func (r *recorder) set(op *aten.Op, v, new *aten.Value) {
 	p.store.value = whole
 	p.store.gen++
 	p.node, p.gen = new.Ref.(*ref).node, p.store.gen
-	if len(p.chain) > 0 && sameMeta(whole, new) {
+	if len(p.chain) > 0 {
 		p.gen = p.store.gen - 1 // seen again through the whole, as PyTorch does
 	}
 }

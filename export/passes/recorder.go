@@ -25,6 +25,7 @@ type recorder struct {
 	made     map[string]*export.Value // new values by the old names
 	depth    int
 	again    *viewStep // the view being made again
+	near     *ref      // says where tensors belong that a formula makes of nothing
 	literal  bool      // calls are recorded as they are, writes too
 	sympy    bool      // expressions are computed in sympy's order, and not as code would write them
 	writes   int       // counts writes to stores, which cannot be taken back
@@ -95,7 +96,9 @@ func (r *recorder) intercept(op *aten.Op, a *aten.Args) ([]*aten.Value, bool) {
 		markWritten(op, a)
 		return r.record(op, a), true
 	}
-	r.refreshAll(a)
+	if name := op.Name(); name != "aten.linear.default" && name != "aten.matmul.default" { // those look at memory in their formulas
+		r.refreshAll(a)
+	}
 	if writes(op, a) {
 		return r.mutate(op, a), true
 	}
@@ -120,10 +123,11 @@ func writes(op *aten.Op, a *aten.Args) bool {
 
 // try runs a formula; if it cannot be recorded, what it recorded is taken back.
 func (r *recorder) try(f Decomp, op *aten.Op, a *aten.Args) (out []*aten.Value, ok bool) {
-	nodes, values, names, orig := len(r.g.Nodes), len(r.g.Values), r.names.Clone(), r.orig
+	nodes, values, names, orig, near := len(r.g.Nodes), len(r.g.Values), r.names.Clone(), r.orig, r.near
 	stores, writes := r.syms.mark(), r.writes
+	r.near = r.firstRef(a)
 	defer func() {
-		r.orig = orig
+		r.orig, r.near = orig, near
 		if e := recover(); e != nil {
 			switch e.(type) {
 			case *unrecordable, *aten.Error, *aten.DataError:
@@ -157,9 +161,12 @@ func (r *recorder) try(f Decomp, op *aten.Op, a *aten.Args) (out []*aten.Value, 
 // record writes a call as a node and gives its results.
 func (r *recorder) record(op *aten.Op, a *aten.Args) []*aten.Value {
 	outs := r.infer(op, a)
+	in := r.firstRef(a)
+	if r.orig == nil && r.near != nil {
+		r.explicit(op, a, in)
+	}
 	n := &export.Node{Target: "torch.ops." + op.Name(), Op: op, Args: r.encode(op, a), Metadata: maps.Clone(r.metadata)}
 	n.Name = r.names.Create(nodeName(n.Target))
-	in := firstRef(a)
 	var results []*aten.Value
 	i := 0
 	for j, ret := range op.Signature().Returns {
@@ -204,7 +211,7 @@ func (r *recorder) bindData(v *aten.Value) {
 }
 
 // firstRef is that of the first tensor among the arguments, which says where results belong.
-func firstRef(a *aten.Args) *ref {
+func (r *recorder) firstRef(a *aten.Args) *ref {
 	var out *ref
 	grad := false
 	see := func(v *aten.Value) {
@@ -231,6 +238,8 @@ func firstRef(a *aten.Args) *ref {
 	res := &ref{dev: aten.Device{Type: "cpu", Index: -1}}
 	if out != nil {
 		res.dev, res.grad = out.dev, grad
+	} else if r.near != nil {
+		res.dev = r.near.dev
 	}
 	for i, p := range a.Op.Signature().Params {
 		if d, ok := a.V[i].(aten.Device); ok && p.Type.Base == "Device" {
@@ -238,6 +247,29 @@ func firstRef(a *aten.Args) *ref {
 		}
 	}
 	return res
+}
+
+// explicit fills in what PyTorch's formulas say of the tensors that they make, though it is what they would have anyway.
+func (r *recorder) explicit(op *aten.Op, a *aten.Args, in *ref) {
+	set := func(name string, v any) {
+		if i := a.Index(name); i >= 0 && a.V[i] == nil {
+			a.V[i] = v
+		}
+	}
+	switch op.Name() {
+	case "aten.arange.start_step", "aten.full.default":
+		set("layout", aten.StridedLayout)
+		set("device", in.dev)
+		set("pin_memory", false)
+	case "aten.scalar_tensor.default":
+		if a.V[a.Index("device")] == nil { // else the formula says all that PyTorch's says
+			set("layout", aten.StridedLayout)
+			set("device", in.dev)
+		}
+	case "aten.full_like.default":
+		set("pin_memory", false)
+		set("memory_format", aten.PreserveFormat)
+	}
 }
 
 // result makes the graph's value for one result, nil for an undefined one.
@@ -413,28 +445,25 @@ func (r *recorder) recorded(op *aten.Op) ([]*aten.Value, bool) {
 	return outs, true
 }
 
-// encode writes bound arguments as a node's: those that have their defaults are left out.
+// encode writes bound arguments as a node's, as PyTorch's dispatcher hands them to its tracer: positional ones up to the last that
+// has not its default, and of the keywords those that have not theirs.
 func (r *recorder) encode(op *aten.Op, a *aten.Args) []export.NamedArg {
-	var out []export.NamedArg
 	s := op.Signature()
-	kw := false
-	last := -1 // calls that are recorded as they are keep defaults before arguments that are given
+	given := func(i int) bool { return !r.isDefault(op, a, i) }
+	last := -1
 	for i := range s.Params {
-		if p := &s.Params[i]; r.literal && !p.KwOnly && !r.isDefault(op, a, i) {
+		if !s.Params[i].KwOnly && given(i) {
 			last = i
 		}
 	}
+	var out []export.NamedArg
 	for i := range s.Params {
-		p := &s.Params[i]
-		if i > last && r.isDefault(op, a, i) {
-			kw = true
-			continue
+		switch p := &s.Params[i]; {
+		case !p.KwOnly && i <= last:
+			out = append(out, export.NamedArg{Name: p.Name, Value: r.argument(a.V[i]), Kind: export.Positional})
+		case p.KwOnly && given(i):
+			out = append(out, export.NamedArg{Name: p.Name, Value: r.argument(a.V[i]), Kind: export.Keyword})
 		}
-		kind := export.Positional
-		if kw || p.KwOnly {
-			kind = export.Keyword
-		}
-		out = append(out, export.NamedArg{Name: p.Name, Value: r.argument(a.V[i]), Kind: kind})
 	}
 	return out
 }
