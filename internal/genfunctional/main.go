@@ -146,9 +146,9 @@ func (f *function) write(b *strings.Builder, s *aten.FuncSchema) {
 	default:
 		var outs []string
 		for i := range f.results {
-			outs = append(outs, fmt.Sprintf("out[%d]", i))
+			outs = append(outs, fmt.Sprintf("results[%d]", i))
 		}
-		fmt.Fprintf(b, " {\n\tout := %s\n\treturn %s\n}\n", call, strings.Join(outs, ", "))
+		fmt.Fprintf(b, " {\n\tresults := %s\n\treturn %s\n}\n", call, strings.Join(outs, ", "))
 	}
 }
 

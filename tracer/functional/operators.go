@@ -45,14 +45,14 @@ func AtenAddmmActivation(self tracer.Operand, mat1 tracer.Operand, mat2 tracer.O
 
 // AtenAminmax calls aten::_aminmax(Tensor self) -> (Tensor, Tensor)
 func AtenAminmax(self tracer.Operand) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("_aminmax", self)
-	return out[0], out[1]
+	results := tracer.Invoke("_aminmax", self)
+	return results[0], results[1]
 }
 
 // AtenAminmaxDim calls aten::_aminmax.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor, Tensor)
 func AtenAminmaxDim(self tracer.Operand, dim int64, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("_aminmax.dim", with(opts, self, dim)...)
-	return out[0], out[1]
+	results := tracer.Invoke("_aminmax.dim", with(opts, self, dim)...)
+	return results[0], results[1]
 }
 
 // AtenAutocastToFullPrecision calls aten::_autocast_to_full_precision(Tensor(a) self, bool cuda_enabled, bool cpu_enabled) -> Tensor(a)
@@ -67,14 +67,14 @@ func AtenAutocastToReducedPrecision(self tracer.Operand, cudaEnabled bool, cpuEn
 
 // AtenBatchNormNoUpdate calls aten::_batch_norm_no_update(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor)
 func AtenBatchNormNoUpdate(input tracer.Operand, weight tracer.Operand, bias tracer.Operand, runningMean tracer.Operand, runningVar tracer.Operand, momentum float64, eps float64) (*tracer.Tensor, *tracer.Tensor, *tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("_batch_norm_no_update", input, weight, bias, runningMean, runningVar, momentum, eps)
-	return out[0], out[1], out[2], out[3]
+	results := tracer.Invoke("_batch_norm_no_update", input, weight, bias, runningMean, runningVar, momentum, eps)
+	return results[0], results[1], results[2], results[3]
 }
 
 // AtenBatchNormWithUpdateFunctional calls aten::_batch_norm_with_update_functional(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor, Tensor running_mean_out, Tensor running_var_out)
 func AtenBatchNormWithUpdateFunctional(input tracer.Operand, weight tracer.Operand, bias tracer.Operand, runningMean tracer.Operand, runningVar tracer.Operand, momentum float64, eps float64) (*tracer.Tensor, *tracer.Tensor, *tracer.Tensor, *tracer.Tensor, *tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("_batch_norm_with_update_functional", input, weight, bias, runningMean, runningVar, momentum, eps)
-	return out[0], out[1], out[2], out[3], out[4], out[5]
+	results := tracer.Invoke("_batch_norm_with_update_functional", input, weight, bias, runningMean, runningVar, momentum, eps)
+	return results[0], results[1], results[2], results[3], results[4], results[5]
 }
 
 // AtenCastByte calls aten::_cast_Byte(Tensor self, bool non_blocking=False) -> Tensor
@@ -182,14 +182,14 @@ func AtenCopyFromAndResize(self tracer.Operand, dst tracer.Operand) *tracer.Tens
 
 // AtenCtcLossTensor calls aten::_ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, bool zero_infinity=False) -> (Tensor, Tensor)
 func AtenCtcLossTensor(logProbs tracer.Operand, targets tracer.Operand, inputLengths tracer.Operand, targetLengths tracer.Operand, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("_ctc_loss.Tensor", with(opts, logProbs, targets, inputLengths, targetLengths)...)
-	return out[0], out[1]
+	results := tracer.Invoke("_ctc_loss.Tensor", with(opts, logProbs, targets, inputLengths, targetLengths)...)
+	return results[0], results[1]
 }
 
 // AtenCtcLoss calls aten::_ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, bool zero_infinity=False) -> (Tensor, Tensor)
 func AtenCtcLoss(logProbs tracer.Operand, targets tracer.Operand, inputLengths any, targetLengths any, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("_ctc_loss", with(opts, logProbs, targets, inputLengths, targetLengths)...)
-	return out[0], out[1]
+	results := tracer.Invoke("_ctc_loss", with(opts, logProbs, targets, inputLengths, targetLengths)...)
+	return results[0], results[1]
 }
 
 // AtenCtcLossBackwardTensor calls aten::_ctc_loss_backward.Tensor(Tensor grad, Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, Tensor neg_log_likelihood, Tensor log_alpha, int blank, bool zero_infinity=False) -> Tensor
@@ -214,8 +214,8 @@ func AtenEfficientzerotensor(run *tracer.Tensor, size any, opts ...aten.KwArg) *
 
 // AtenEmbeddingBag calls aten::_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)
 func AtenEmbeddingBag(weight tracer.Operand, indices tracer.Operand, offsets tracer.Operand, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor, *tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("_embedding_bag", with(opts, weight, indices, offsets)...)
-	return out[0], out[1], out[2], out[3]
+	results := tracer.Invoke("_embedding_bag", with(opts, weight, indices, offsets)...)
+	return results[0], results[1], results[2], results[3]
 }
 
 // AtenEmbeddingBagBackward calls aten::_embedding_bag_backward(Tensor grad, Tensor indices, Tensor offsets, Tensor offset2bag, Tensor bag_size, Tensor maximum_indices, SymInt num_weights, bool scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, int padding_idx=-1) -> Tensor
@@ -230,8 +230,8 @@ func AtenEmbeddingBagDenseBackward(grad tracer.Operand, indices tracer.Operand, 
 
 // AtenEmbeddingBagForwardOnly calls aten::_embedding_bag_forward_only(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)
 func AtenEmbeddingBagForwardOnly(weight tracer.Operand, indices tracer.Operand, offsets tracer.Operand, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor, *tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("_embedding_bag_forward_only", with(opts, weight, indices, offsets)...)
-	return out[0], out[1], out[2], out[3]
+	results := tracer.Invoke("_embedding_bag_forward_only", with(opts, weight, indices, offsets)...)
+	return results[0], results[1], results[2], results[3]
 }
 
 // AtenEmbeddingBagPerSampleWeightsBackward calls aten::_embedding_bag_per_sample_weights_backward(Tensor grad, Tensor weight, Tensor indices, Tensor offsets, Tensor offset2bag, int mode, int padding_idx=-1) -> Tensor
@@ -256,8 +256,8 @@ func AtenFakeQuantizeLearnablePerTensorAffine(self tracer.Operand, scale tracer.
 
 // AtenFakeQuantizePerTensorAffineCachemaskTensorQparams calls aten::_fake_quantize_per_tensor_affine_cachemask_tensor_qparams(Tensor self, Tensor scale, Tensor zero_point, Tensor fake_quant_enabled, int quant_min, int quant_max) -> (Tensor output, Tensor mask)
 func AtenFakeQuantizePerTensorAffineCachemaskTensorQparams(self tracer.Operand, scale tracer.Operand, zeroPoint tracer.Operand, fakeQuantEnabled tracer.Operand, quantMin int64, quantMax int64) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("_fake_quantize_per_tensor_affine_cachemask_tensor_qparams", self, scale, zeroPoint, fakeQuantEnabled, quantMin, quantMax)
-	return out[0], out[1]
+	results := tracer.Invoke("_fake_quantize_per_tensor_affine_cachemask_tensor_qparams", self, scale, zeroPoint, fakeQuantEnabled, quantMin, quantMax)
+	return results[0], results[1]
 }
 
 // AtenFftC2c calls aten::_fft_c2c(Tensor self, SymInt[] dim, int normalization, bool forward) -> Tensor
@@ -682,14 +682,14 @@ func AtenFunctionalSymConstrainRangeForSize(size any, minArg any, maxArg any, de
 
 // AtenFusedDropout calls aten::_fused_dropout(Tensor self, float p, Generator? generator=None) -> (Tensor, Tensor)
 func AtenFusedDropout(self tracer.Operand, p float64, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("_fused_dropout", with(opts, self, p)...)
-	return out[0], out[1]
+	results := tracer.Invoke("_fused_dropout", with(opts, self, p)...)
+	return results[0], results[1]
 }
 
 // AtenFusedRmsNorm calls aten::_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) -> (Tensor, Tensor)
 func AtenFusedRmsNorm(input tracer.Operand, normalizedShape any, weight tracer.Operand, eps any) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("_fused_rms_norm", input, normalizedShape, weight, eps)
-	return out[0], out[1]
+	results := tracer.Invoke("_fused_rms_norm", input, normalizedShape, weight, eps)
+	return results[0], results[1]
 }
 
 // AtenFwPrimal calls aten::_fw_primal(Tensor(a) self, int level) -> Tensor(a)
@@ -704,8 +704,8 @@ func AtenGridSampler2dCpuFallback(input tracer.Operand, grid tracer.Operand, int
 
 // AtenGridSampler2dCpuFallbackBackward calls aten::_grid_sampler_2d_cpu_fallback_backward(Tensor grad_output, Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> (Tensor, Tensor)
 func AtenGridSampler2dCpuFallbackBackward(gradOutput tracer.Operand, input tracer.Operand, grid tracer.Operand, interpolationMode int64, paddingMode int64, alignCorners bool) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("_grid_sampler_2d_cpu_fallback_backward", gradOutput, input, grid, interpolationMode, paddingMode, alignCorners)
-	return out[0], out[1]
+	results := tracer.Invoke("_grid_sampler_2d_cpu_fallback_backward", gradOutput, input, grid, interpolationMode, paddingMode, alignCorners)
+	return results[0], results[1]
 }
 
 // AtenGroupedMm calls aten::_grouped_mm(Tensor self, Tensor mat2, Tensor? offs=None, Tensor? bias=None, ScalarType? out_dtype=None) -> Tensor
@@ -754,14 +754,14 @@ func AtenLazyClone(self tracer.Operand) *tracer.Tensor { return tracer.Invoke("_
 
 // AtenLinalgDet calls aten::_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots)
 func AtenLinalgDet(a tracer.Operand) (*tracer.Tensor, *tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("_linalg_det", a)
-	return out[0], out[1], out[2]
+	results := tracer.Invoke("_linalg_det", a)
+	return results[0], results[1], results[2]
 }
 
 // AtenLinalgEigh calls aten::_linalg_eigh(Tensor A, str UPLO='L', bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors)
 func AtenLinalgEigh(a tracer.Operand, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("_linalg_eigh", with(opts, a)...)
-	return out[0], out[1]
+	results := tracer.Invoke("_linalg_eigh", with(opts, a)...)
+	return results[0], results[1]
 }
 
 // AtenLinalgEigvals calls aten::_linalg_eigvals(Tensor self) -> Tensor
@@ -771,20 +771,20 @@ func AtenLinalgEigvals(self tracer.Operand) *tracer.Tensor {
 
 // AtenLinalgSlogdet calls aten::_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, Tensor LU, Tensor pivots)
 func AtenLinalgSlogdet(a tracer.Operand) (*tracer.Tensor, *tracer.Tensor, *tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("_linalg_slogdet", a)
-	return out[0], out[1], out[2], out[3]
+	results := tracer.Invoke("_linalg_slogdet", a)
+	return results[0], results[1], results[2], results[3]
 }
 
 // AtenLinalgSolveEx calls aten::_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor LU, Tensor pivots, Tensor info)
 func AtenLinalgSolveEx(a tracer.Operand, b tracer.Operand, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor, *tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("_linalg_solve_ex", with(opts, a, b)...)
-	return out[0], out[1], out[2], out[3]
+	results := tracer.Invoke("_linalg_solve_ex", with(opts, a, b)...)
+	return results[0], results[1], results[2], results[3]
 }
 
 // AtenLinalgSvd calls aten::_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)
 func AtenLinalgSvd(a tracer.Operand, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("_linalg_svd", with(opts, a)...)
-	return out[0], out[1], out[2]
+	results := tracer.Invoke("_linalg_svd", with(opts, a)...)
+	return results[0], results[1], results[2]
 }
 
 // AtenLogSoftmax calls aten::_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor
@@ -804,8 +804,8 @@ func AtenLogcumsumexp(self tracer.Operand, dim int64) *tracer.Tensor {
 
 // AtenLuWithInfo calls aten::_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> (Tensor LU, Tensor pivots, Tensor info)
 func AtenLuWithInfo(self tracer.Operand, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("_lu_with_info", with(opts, self)...)
-	return out[0], out[1], out[2]
+	results := tracer.Invoke("_lu_with_info", with(opts, self)...)
+	return results[0], results[1], results[2]
 }
 
 // AtenMakeDepToken calls aten::_make_dep_token(*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor
@@ -830,26 +830,26 @@ func AtenMaskedSoftmaxBackward(gradOutput tracer.Operand, output tracer.Operand,
 
 // AtenNativeBatchNormLegitNoStats calls aten::_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, Tensor? bias, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)
 func AtenNativeBatchNormLegitNoStats(input tracer.Operand, weight tracer.Operand, bias tracer.Operand, training bool, momentum float64, eps float64) (*tracer.Tensor, *tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("_native_batch_norm_legit.no_stats", input, weight, bias, training, momentum, eps)
-	return out[0], out[1], out[2]
+	results := tracer.Invoke("_native_batch_norm_legit.no_stats", input, weight, bias, training, momentum, eps)
+	return results[0], results[1], results[2]
 }
 
 // AtenNativeBatchNormLegitFunctional calls aten::_native_batch_norm_legit_functional(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor running_mean_out, Tensor running_var_out)
 func AtenNativeBatchNormLegitFunctional(input tracer.Operand, weight tracer.Operand, bias tracer.Operand, runningMean tracer.Operand, runningVar tracer.Operand, training bool, momentum float64, eps float64) (*tracer.Tensor, *tracer.Tensor, *tracer.Tensor, *tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("_native_batch_norm_legit_functional", input, weight, bias, runningMean, runningVar, training, momentum, eps)
-	return out[0], out[1], out[2], out[3], out[4]
+	results := tracer.Invoke("_native_batch_norm_legit_functional", input, weight, bias, runningMean, runningVar, training, momentum, eps)
+	return results[0], results[1], results[2], results[3], results[4]
 }
 
 // AtenNativeBatchNormLegitNoTraining calls aten::_native_batch_norm_legit_no_training(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor)
 func AtenNativeBatchNormLegitNoTraining(input tracer.Operand, weight tracer.Operand, bias tracer.Operand, runningMean tracer.Operand, runningVar tracer.Operand, momentum float64, eps float64) (*tracer.Tensor, *tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("_native_batch_norm_legit_no_training", input, weight, bias, runningMean, runningVar, momentum, eps)
-	return out[0], out[1], out[2]
+	results := tracer.Invoke("_native_batch_norm_legit_no_training", input, weight, bias, runningMean, runningVar, momentum, eps)
+	return results[0], results[1], results[2]
 }
 
 // AtenNativeMultiHeadAttention calls aten::_native_multi_head_attention(Tensor query, Tensor key, Tensor value, int embed_dim, int num_head, Tensor qkv_weight, Tensor qkv_bias, Tensor proj_weight, Tensor proj_bias, Tensor? mask=None, bool need_weights=True, bool average_attn_weights=True, int? mask_type=None) -> (Tensor, Tensor)
 func AtenNativeMultiHeadAttention(query tracer.Operand, key tracer.Operand, value tracer.Operand, embedDim int64, numHead int64, qkvWeight tracer.Operand, qkvBias tracer.Operand, projWeight tracer.Operand, projBias tracer.Operand, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("_native_multi_head_attention", with(opts, query, key, value, embedDim, numHead, qkvWeight, qkvBias, projWeight, projBias)...)
-	return out[0], out[1]
+	results := tracer.Invoke("_native_multi_head_attention", with(opts, query, key, value, embedDim, numHead, qkvWeight, qkvBias, projWeight, projBias)...)
+	return results[0], results[1]
 }
 
 // AtenNegView calls aten::_neg_view(Tensor(a) self) -> Tensor(a)
@@ -897,8 +897,8 @@ func AtenPreluKernel(self tracer.Operand, weight tracer.Operand) *tracer.Tensor 
 
 // AtenPreluKernelBackward calls aten::_prelu_kernel_backward(Tensor grad_output, Tensor self, Tensor weight) -> (Tensor, Tensor)
 func AtenPreluKernelBackward(gradOutput tracer.Operand, self tracer.Operand, weight tracer.Operand) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("_prelu_kernel_backward", gradOutput, self, weight)
-	return out[0], out[1]
+	results := tracer.Invoke("_prelu_kernel_backward", gradOutput, self, weight)
+	return results[0], results[1]
 }
 
 // AtenReshapeAlias calls aten::_reshape_alias(Tensor(a) self, SymInt[] size, SymInt[] stride) -> Tensor(a)
@@ -923,20 +923,20 @@ func AtenSafeSoftmax(self tracer.Operand, dim int64, opts ...aten.KwArg) *tracer
 
 // AtenScaledDotProductAttentionMath calls aten::_scaled_dot_product_attention_math(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0., bool is_causal=False, Tensor? dropout_mask=None, *, float? scale=None, bool enable_gqa=False) -> (Tensor, Tensor)
 func AtenScaledDotProductAttentionMath(query tracer.Operand, key tracer.Operand, value tracer.Operand, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("_scaled_dot_product_attention_math", with(opts, query, key, value)...)
-	return out[0], out[1]
+	results := tracer.Invoke("_scaled_dot_product_attention_math", with(opts, query, key, value)...)
+	return results[0], results[1]
 }
 
 // AtenScaledDotProductFlashAttentionForCpu calls aten::_scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor key, Tensor value, float dropout_p=0.0, bool is_causal=False, *, Tensor? attn_mask=None, float? scale=None) -> (Tensor output, Tensor logsumexp)
 func AtenScaledDotProductFlashAttentionForCpu(query tracer.Operand, key tracer.Operand, value tracer.Operand, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("_scaled_dot_product_flash_attention_for_cpu", with(opts, query, key, value)...)
-	return out[0], out[1]
+	results := tracer.Invoke("_scaled_dot_product_flash_attention_for_cpu", with(opts, query, key, value)...)
+	return results[0], results[1]
 }
 
 // AtenScaledDotProductFlashAttentionForCpuBackward calls aten::_scaled_dot_product_flash_attention_for_cpu_backward(Tensor grad_out, Tensor query, Tensor key, Tensor value, Tensor out, Tensor logsumexp, float dropout_p, bool is_causal, *, Tensor? attn_mask=None, float? scale=None) -> (Tensor grad_query, Tensor grad_key, Tensor grad_value)
 func AtenScaledDotProductFlashAttentionForCpuBackward(gradOut tracer.Operand, query tracer.Operand, key tracer.Operand, value tracer.Operand, out tracer.Operand, logsumexp tracer.Operand, dropoutP float64, isCausal bool, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("_scaled_dot_product_flash_attention_for_cpu_backward", with(opts, gradOut, query, key, value, out, logsumexp, dropoutP, isCausal)...)
-	return out[0], out[1], out[2]
+	results := tracer.Invoke("_scaled_dot_product_flash_attention_for_cpu_backward", with(opts, gradOut, query, key, value, out, logsumexp, dropoutP, isCausal)...)
+	return results[0], results[1], results[2]
 }
 
 // AtenScaledMm calls aten::_scaled_mm(Tensor self, Tensor mat2, Tensor scale_a, Tensor scale_b, Tensor? bias=None, Tensor? scale_result=None, ScalarType? out_dtype=None, bool use_fast_accum=False) -> Tensor
@@ -961,8 +961,8 @@ func AtenShapeAsTensor(self tracer.Operand) *tracer.Tensor {
 
 // AtenSlowConv2dBackwardOutputMask calls aten::_slow_conv2d_backward.output_mask(Tensor grad_output, Tensor self, Tensor weight, SymInt[2] kernel_size, SymInt[2] stride, SymInt[2] padding, bool[3] output_mask) -> (Tensor grad_input, Tensor grad_weight, Tensor grad_bias)
 func AtenSlowConv2dBackwardOutputMask(gradOutput tracer.Operand, self tracer.Operand, weight tracer.Operand, kernelSize any, stride any, padding any, outputMask any) (*tracer.Tensor, *tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("_slow_conv2d_backward.output_mask", gradOutput, self, weight, kernelSize, stride, padding, outputMask)
-	return out[0], out[1], out[2]
+	results := tracer.Invoke("_slow_conv2d_backward.output_mask", gradOutput, self, weight, kernelSize, stride, padding, outputMask)
+	return results[0], results[1], results[2]
 }
 
 // AtenSlowConv2dForward calls aten::_slow_conv2d_forward(Tensor self, Tensor weight, SymInt[2] kernel_size, Tensor? bias, SymInt[2] stride, SymInt[2] padding) -> Tensor
@@ -995,8 +995,8 @@ func AtenToCpu(tensors tracer.Operands) []*tracer.Tensor { return tracer.Invoke(
 
 // AtenTransformBiasRescaleQkv calls aten::_transform_bias_rescale_qkv(Tensor qkv, Tensor qkv_bias, int num_heads) -> (Tensor, Tensor, Tensor)
 func AtenTransformBiasRescaleQkv(qkv tracer.Operand, qkvBias tracer.Operand, numHeads int64) (*tracer.Tensor, *tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("_transform_bias_rescale_qkv", qkv, qkvBias, numHeads)
-	return out[0], out[1], out[2]
+	results := tracer.Invoke("_transform_bias_rescale_qkv", qkv, qkvBias, numHeads)
+	return results[0], results[1], results[2]
 }
 
 // AtenTransformerEncoderLayerFwd calls aten::_transformer_encoder_layer_fwd(Tensor src, int embed_dim, int num_heads, Tensor qkv_weight, Tensor qkv_bias, Tensor proj_weight, Tensor proj_bias, bool use_gelu, bool norm_first, float eps, Tensor norm_weight_1, Tensor norm_bias_1, Tensor norm_weight_2, Tensor norm_bias_2, Tensor ffn_weight_1, Tensor ffn_bias_1, Tensor ffn_weight_2, Tensor ffn_bias_2, Tensor? mask=None, int? mask_type=None) -> Tensor
@@ -1011,14 +1011,14 @@ func AtenTrilinear(i1 tracer.Operand, i2 tracer.Operand, i3 tracer.Operand, expa
 
 // AtenUnique calls aten::_unique(Tensor self, bool sorted=True, bool return_inverse=False) -> (Tensor, Tensor)
 func AtenUnique(self tracer.Operand, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("_unique", with(opts, self)...)
-	return out[0], out[1]
+	results := tracer.Invoke("_unique", with(opts, self)...)
+	return results[0], results[1]
 }
 
 // AtenUnique2 calls aten::_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)
 func AtenUnique2(self tracer.Operand, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("_unique2", with(opts, self)...)
-	return out[0], out[1], out[2]
+	results := tracer.Invoke("_unique2", with(opts, self)...)
+	return results[0], results[1], results[2]
 }
 
 // AtenUnsafeIndexTensor calls aten::_unsafe_index.Tensor(Tensor self, Tensor?[] indices) -> Tensor
@@ -1153,20 +1153,20 @@ func AtenWeightNorm(v tracer.Operand, g tracer.Operand, opts ...aten.KwArg) *tra
 
 // AtenWeightNormDifferentiableBackward calls aten::_weight_norm_differentiable_backward(Tensor grad_w, Tensor saved_v, Tensor saved_g, Tensor saved_norms, int dim) -> (Tensor, Tensor)
 func AtenWeightNormDifferentiableBackward(gradW tracer.Operand, savedV tracer.Operand, savedG tracer.Operand, savedNorms tracer.Operand, dim int64) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("_weight_norm_differentiable_backward", gradW, savedV, savedG, savedNorms, dim)
-	return out[0], out[1]
+	results := tracer.Invoke("_weight_norm_differentiable_backward", gradW, savedV, savedG, savedNorms, dim)
+	return results[0], results[1]
 }
 
 // AtenWeightNormInterface calls aten::_weight_norm_interface(Tensor v, Tensor g, int dim=0) -> (Tensor, Tensor)
 func AtenWeightNormInterface(v tracer.Operand, g tracer.Operand, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("_weight_norm_interface", with(opts, v, g)...)
-	return out[0], out[1]
+	results := tracer.Invoke("_weight_norm_interface", with(opts, v, g)...)
+	return results[0], results[1]
 }
 
 // AtenWeightNormInterfaceBackward calls aten::_weight_norm_interface_backward(Tensor grad_w, Tensor saved_v, Tensor saved_g, Tensor saved_norms, int dim) -> (Tensor, Tensor)
 func AtenWeightNormInterfaceBackward(gradW tracer.Operand, savedV tracer.Operand, savedG tracer.Operand, savedNorms tracer.Operand, dim int64) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("_weight_norm_interface_backward", gradW, savedV, savedG, savedNorms, dim)
-	return out[0], out[1]
+	results := tracer.Invoke("_weight_norm_interface_backward", gradW, savedV, savedG, savedNorms, dim)
+	return results[0], results[1]
 }
 
 // Abs calls aten::abs(Tensor self) -> Tensor
@@ -1198,14 +1198,14 @@ func AdaptiveAvgPool3d(self tracer.Operand, outputSize any) *tracer.Tensor {
 
 // AdaptiveMaxPool1d calls aten::adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)
 func AdaptiveMaxPool1d(self tracer.Operand, outputSize any) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("adaptive_max_pool1d", self, outputSize)
-	return out[0], out[1]
+	results := tracer.Invoke("adaptive_max_pool1d", self, outputSize)
+	return results[0], results[1]
 }
 
 // AdaptiveMaxPool2d calls aten::adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)
 func AdaptiveMaxPool2d(self tracer.Operand, outputSize any) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("adaptive_max_pool2d", self, outputSize)
-	return out[0], out[1]
+	results := tracer.Invoke("adaptive_max_pool2d", self, outputSize)
+	return results[0], results[1]
 }
 
 // AdaptiveMaxPool2dBackward calls aten::adaptive_max_pool2d_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor
@@ -1215,8 +1215,8 @@ func AdaptiveMaxPool2dBackward(gradOutput tracer.Operand, self tracer.Operand, i
 
 // AdaptiveMaxPool3d calls aten::adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor)
 func AdaptiveMaxPool3d(self tracer.Operand, outputSize any) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("adaptive_max_pool3d", self, outputSize)
-	return out[0], out[1]
+	results := tracer.Invoke("adaptive_max_pool3d", self, outputSize)
+	return results[0], results[1]
 }
 
 // AdaptiveMaxPool3dBackward calls aten::adaptive_max_pool3d_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor
@@ -1310,8 +1310,8 @@ func Amin(self tracer.Operand, opts ...aten.KwArg) *tracer.Tensor {
 
 // Aminmax calls aten::aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)
 func Aminmax(self tracer.Operand, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("aminmax", with(opts, self)...)
-	return out[0], out[1]
+	results := tracer.Invoke("aminmax", with(opts, self)...)
+	return results[0], results[1]
 }
 
 // Angle calls aten::angle(Tensor self) -> Tensor
@@ -1489,14 +1489,14 @@ func BatchNorm(input tracer.Operand, weight tracer.Operand, bias tracer.Operand,
 
 // BatchNormBackward calls aten::batch_norm_backward(Tensor grad_out, Tensor input, Tensor weight, Tensor? running_mean, Tensor? running_var, Tensor? save_mean, Tensor? save_var, bool update, float eps, bool[3] output_mask, Tensor reserve) -> (Tensor, Tensor, Tensor)
 func BatchNormBackward(gradOut tracer.Operand, input tracer.Operand, weight tracer.Operand, runningMean tracer.Operand, runningVar tracer.Operand, saveMean tracer.Operand, saveVar tracer.Operand, update bool, eps float64, outputMask any, reserve tracer.Operand) (*tracer.Tensor, *tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("batch_norm_backward", gradOut, input, weight, runningMean, runningVar, saveMean, saveVar, update, eps, outputMask, reserve)
-	return out[0], out[1], out[2]
+	results := tracer.Invoke("batch_norm_backward", gradOut, input, weight, runningMean, runningVar, saveMean, saveVar, update, eps, outputMask, reserve)
+	return results[0], results[1], results[2]
 }
 
 // BatchNormUpdateStats calls aten::batch_norm_update_stats(Tensor input, Tensor? running_mean, Tensor? running_var, float momentum) -> (Tensor, Tensor)
 func BatchNormUpdateStats(input tracer.Operand, runningMean tracer.Operand, runningVar tracer.Operand, momentum float64) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("batch_norm_update_stats", input, runningMean, runningVar, momentum)
-	return out[0], out[1]
+	results := tracer.Invoke("batch_norm_update_stats", input, runningMean, runningVar, momentum)
+	return results[0], results[1]
 }
 
 // BernoulliTensor calls aten::bernoulli.Tensor(Tensor self, Tensor p, *, Generator? generator=None) -> Tensor
@@ -1843,8 +1843,8 @@ func ConvTbc(self tracer.Operand, weight tracer.Operand, bias tracer.Operand, op
 
 // ConvTbcBackward calls aten::conv_tbc_backward(Tensor self, Tensor input, Tensor weight, Tensor bias, int pad) -> (Tensor, Tensor, Tensor)
 func ConvTbcBackward(self tracer.Operand, input tracer.Operand, weight tracer.Operand, bias tracer.Operand, pad int64) (*tracer.Tensor, *tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("conv_tbc_backward", self, input, weight, bias, pad)
-	return out[0], out[1], out[2]
+	results := tracer.Invoke("conv_tbc_backward", self, input, weight, bias, pad)
+	return results[0], results[1], results[2]
 }
 
 // ConvTranspose1d calls aten::conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=1, SymInt[1] padding=0, SymInt[1] output_padding=0, SymInt groups=1, SymInt[1] dilation=1) -> Tensor
@@ -1869,8 +1869,8 @@ func Convolution(input tracer.Operand, weight tracer.Operand, bias tracer.Operan
 
 // ConvolutionBackward calls aten::convolution_backward(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, bool[3] output_mask) -> (Tensor, Tensor, Tensor)
 func ConvolutionBackward(gradOutput tracer.Operand, input tracer.Operand, weight tracer.Operand, biasSizes any, stride any, padding any, dilation any, transposed bool, outputPadding any, groups any, outputMask any) (*tracer.Tensor, *tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("convolution_backward", gradOutput, input, weight, biasSizes, stride, padding, dilation, transposed, outputPadding, groups, outputMask)
-	return out[0], out[1], out[2]
+	results := tracer.Invoke("convolution_backward", gradOutput, input, weight, biasSizes, stride, padding, dilation, transposed, outputPadding, groups, outputMask)
+	return results[0], results[1], results[2]
 }
 
 // ConvolutionOverrideable calls aten::convolution_overrideable(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups) -> Tensor
@@ -1949,8 +1949,8 @@ func CtcLossTensor(logProbs tracer.Operand, targets tracer.Operand, inputLengths
 
 // Cummax calls aten::cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)
 func Cummax(self tracer.Operand, dim int64) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("cummax", self, dim)
-	return out[0], out[1]
+	results := tracer.Invoke("cummax", self, dim)
+	return results[0], results[1]
 }
 
 // CummaxminBackward calls aten::cummaxmin_backward(Tensor grad, Tensor input, Tensor indices, int dim) -> Tensor
@@ -1960,8 +1960,8 @@ func CummaxminBackward(grad tracer.Operand, input tracer.Operand, indices tracer
 
 // Cummin calls aten::cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)
 func Cummin(self tracer.Operand, dim int64) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("cummin", self, dim)
-	return out[0], out[1]
+	results := tracer.Invoke("cummin", self, dim)
+	return results[0], results[1]
 }
 
 // Cumprod calls aten::cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor
@@ -2134,14 +2134,14 @@ func EmbeddingBackward(grad tracer.Operand, indices tracer.Operand, numWeights a
 
 // EmbeddingBag calls aten::embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False) -> (Tensor, Tensor, Tensor, Tensor)
 func EmbeddingBag(weight tracer.Operand, indices tracer.Operand, offsets tracer.Operand, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor, *tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("embedding_bag", with(opts, weight, indices, offsets)...)
-	return out[0], out[1], out[2], out[3]
+	results := tracer.Invoke("embedding_bag", with(opts, weight, indices, offsets)...)
+	return results[0], results[1], results[2], results[3]
 }
 
 // EmbeddingBagPaddingIdx calls aten::embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, bool include_last_offset, int? padding_idx) -> (Tensor, Tensor, Tensor, Tensor)
 func EmbeddingBagPaddingIdx(weight tracer.Operand, indices tracer.Operand, offsets tracer.Operand, scaleGradByFreq bool, mode int64, sparse bool, perSampleWeights tracer.Operand, includeLastOffset bool, paddingIdx any) (*tracer.Tensor, *tracer.Tensor, *tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("embedding_bag.padding_idx", weight, indices, offsets, scaleGradByFreq, mode, sparse, perSampleWeights, includeLastOffset, paddingIdx)
-	return out[0], out[1], out[2], out[3]
+	results := tracer.Invoke("embedding_bag.padding_idx", weight, indices, offsets, scaleGradByFreq, mode, sparse, perSampleWeights, includeLastOffset, paddingIdx)
+	return results[0], results[1], results[2], results[3]
 }
 
 // EmbeddingDenseBackward calls aten::embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights, SymInt padding_idx, bool scale_grad_by_freq) -> Tensor
@@ -2234,8 +2234,8 @@ func FakeQuantizePerChannelAffine(self tracer.Operand, scale tracer.Operand, zer
 
 // FakeQuantizePerChannelAffineCachemask calls aten::fake_quantize_per_channel_affine_cachemask(Tensor self, Tensor scale, Tensor zero_point, int axis, int quant_min, int quant_max) -> (Tensor output, Tensor mask)
 func FakeQuantizePerChannelAffineCachemask(self tracer.Operand, scale tracer.Operand, zeroPoint tracer.Operand, axis int64, quantMin int64, quantMax int64) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("fake_quantize_per_channel_affine_cachemask", self, scale, zeroPoint, axis, quantMin, quantMax)
-	return out[0], out[1]
+	results := tracer.Invoke("fake_quantize_per_channel_affine_cachemask", self, scale, zeroPoint, axis, quantMin, quantMax)
+	return results[0], results[1]
 }
 
 // FakeQuantizePerChannelAffineCachemaskBackward calls aten::fake_quantize_per_channel_affine_cachemask_backward(Tensor grad, Tensor mask) -> Tensor
@@ -2255,8 +2255,8 @@ func FakeQuantizePerTensorAffineTensorQparams(self tracer.Operand, scale tracer.
 
 // FakeQuantizePerTensorAffineCachemask calls aten::fake_quantize_per_tensor_affine_cachemask(Tensor self, float scale, int zero_point, int quant_min, int quant_max) -> (Tensor output, Tensor mask)
 func FakeQuantizePerTensorAffineCachemask(self tracer.Operand, scale float64, zeroPoint int64, quantMin int64, quantMax int64) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("fake_quantize_per_tensor_affine_cachemask", self, scale, zeroPoint, quantMin, quantMax)
-	return out[0], out[1]
+	results := tracer.Invoke("fake_quantize_per_tensor_affine_cachemask", self, scale, zeroPoint, quantMin, quantMax)
+	return results[0], results[1]
 }
 
 // FakeQuantizePerTensorAffineCachemaskBackward calls aten::fake_quantize_per_tensor_affine_cachemask_backward(Tensor grad, Tensor mask) -> Tensor
@@ -2469,8 +2469,8 @@ func Frac(self tracer.Operand) *tracer.Tensor { return tracer.Invoke("frac", sel
 
 // FractionalMaxPool2d calls aten::fractional_max_pool2d(Tensor self, int[2] kernel_size, int[2] output_size, Tensor random_samples) -> (Tensor, Tensor)
 func FractionalMaxPool2d(self tracer.Operand, kernelSize any, outputSize any, randomSamples tracer.Operand) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("fractional_max_pool2d", self, kernelSize, outputSize, randomSamples)
-	return out[0], out[1]
+	results := tracer.Invoke("fractional_max_pool2d", self, kernelSize, outputSize, randomSamples)
+	return results[0], results[1]
 }
 
 // FractionalMaxPool2dBackward calls aten::fractional_max_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] output_size, Tensor indices) -> Tensor
@@ -2480,8 +2480,8 @@ func FractionalMaxPool2dBackward(gradOutput tracer.Operand, self tracer.Operand,
 
 // FractionalMaxPool3d calls aten::fractional_max_pool3d(Tensor self, int[3] kernel_size, int[3] output_size, Tensor random_samples) -> (Tensor, Tensor)
 func FractionalMaxPool3d(self tracer.Operand, kernelSize any, outputSize any, randomSamples tracer.Operand) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("fractional_max_pool3d", self, kernelSize, outputSize, randomSamples)
-	return out[0], out[1]
+	results := tracer.Invoke("fractional_max_pool3d", self, kernelSize, outputSize, randomSamples)
+	return results[0], results[1]
 }
 
 // FractionalMaxPool3dBackward calls aten::fractional_max_pool3d_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] output_size, Tensor indices) -> Tensor
@@ -2491,8 +2491,8 @@ func FractionalMaxPool3dBackward(gradOutput tracer.Operand, self tracer.Operand,
 
 // FrexpTensor calls aten::frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)
 func FrexpTensor(self tracer.Operand) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("frexp.Tensor", self)
-	return out[0], out[1]
+	results := tracer.Invoke("frexp.Tensor", self)
+	return results[0], results[1]
 }
 
 // FrobeniusNormDim calls aten::frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor
@@ -2547,8 +2547,8 @@ func Geometric(self tracer.Operand, p float64, opts ...aten.KwArg) *tracer.Tenso
 
 // Geqrf calls aten::geqrf(Tensor self) -> (Tensor a, Tensor tau)
 func Geqrf(self tracer.Operand) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("geqrf", self)
-	return out[0], out[1]
+	results := tracer.Invoke("geqrf", self)
+	return results[0], results[1]
 }
 
 // Ger calls aten::ger(Tensor self, Tensor vec2) -> Tensor
@@ -2643,8 +2643,8 @@ func GridSampler2d(input tracer.Operand, grid tracer.Operand, interpolationMode 
 
 // GridSampler2dBackward calls aten::grid_sampler_2d_backward(Tensor grad_output, Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners, bool[2] output_mask) -> (Tensor, Tensor)
 func GridSampler2dBackward(gradOutput tracer.Operand, input tracer.Operand, grid tracer.Operand, interpolationMode int64, paddingMode int64, alignCorners bool, outputMask any) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("grid_sampler_2d_backward", gradOutput, input, grid, interpolationMode, paddingMode, alignCorners, outputMask)
-	return out[0], out[1]
+	results := tracer.Invoke("grid_sampler_2d_backward", gradOutput, input, grid, interpolationMode, paddingMode, alignCorners, outputMask)
+	return results[0], results[1]
 }
 
 // GridSampler3d calls aten::grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor
@@ -2654,8 +2654,8 @@ func GridSampler3d(input tracer.Operand, grid tracer.Operand, interpolationMode 
 
 // GridSampler3dBackward calls aten::grid_sampler_3d_backward(Tensor grad_output, Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners, bool[2] output_mask) -> (Tensor, Tensor)
 func GridSampler3dBackward(gradOutput tracer.Operand, input tracer.Operand, grid tracer.Operand, interpolationMode int64, paddingMode int64, alignCorners bool, outputMask any) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("grid_sampler_3d_backward", gradOutput, input, grid, interpolationMode, paddingMode, alignCorners, outputMask)
-	return out[0], out[1]
+	results := tracer.Invoke("grid_sampler_3d_backward", gradOutput, input, grid, interpolationMode, paddingMode, alignCorners, outputMask)
+	return results[0], results[1]
 }
 
 // GroupNorm calls aten::group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enabled=True) -> Tensor
@@ -2665,8 +2665,8 @@ func GroupNorm(input tracer.Operand, numGroups int64, opts ...aten.KwArg) *trace
 
 // GruInput calls aten::gru.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)
 func GruInput(input tracer.Operand, hx tracer.Operand, params tracer.Operands, hasBiases bool, numLayers int64, dropout float64, train bool, bidirectional bool, batchFirst bool) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("gru.input", input, hx, params, hasBiases, numLayers, dropout, train, bidirectional, batchFirst)
-	return out[0], out[1]
+	results := tracer.Invoke("gru.input", input, hx, params, hasBiases, numLayers, dropout, train, bidirectional, batchFirst)
+	return results[0], results[1]
 }
 
 // GruCell calls aten::gru_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor
@@ -2772,14 +2772,14 @@ func Histc(self tracer.Operand, opts ...aten.KwArg) *tracer.Tensor {
 
 // HistogramBinCt calls aten::histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)
 func HistogramBinCt(self tracer.Operand, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("histogram.bin_ct", with(opts, self)...)
-	return out[0], out[1]
+	results := tracer.Invoke("histogram.bin_ct", with(opts, self)...)
+	return results[0], results[1]
 }
 
 // HistogramBinsTensor calls aten::histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)
 func HistogramBinsTensor(self tracer.Operand, bins tracer.Operand, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("histogram.bins_tensor", with(opts, self, bins)...)
-	return out[0], out[1]
+	results := tracer.Invoke("histogram.bins_tensor", with(opts, self, bins)...)
+	return results[0], results[1]
 }
 
 // HsplitArray calls aten::hsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]
@@ -2964,8 +2964,8 @@ func Kron(self tracer.Operand, other tracer.Operand) *tracer.Tensor {
 
 // Kthvalue calls aten::kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)
 func Kthvalue(self tracer.Operand, k any, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("kthvalue", with(opts, self, k)...)
-	return out[0], out[1]
+	results := tracer.Invoke("kthvalue", with(opts, self, k)...)
+	return results[0], results[1]
 }
 
 // L1Loss calls aten::l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor
@@ -3059,8 +3059,8 @@ func LinalgCholesky(self tracer.Operand, opts ...aten.KwArg) *tracer.Tensor {
 
 // LinalgCholeskyEx calls aten::linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)
 func LinalgCholeskyEx(self tracer.Operand, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("linalg_cholesky_ex", with(opts, self)...)
-	return out[0], out[1]
+	results := tracer.Invoke("linalg_cholesky_ex", with(opts, self)...)
+	return results[0], results[1]
 }
 
 // LinalgCond calls aten::linalg_cond(Tensor self, Scalar? p=None) -> Tensor
@@ -3088,14 +3088,14 @@ func LinalgDiagonal(a tracer.Operand, opts ...aten.KwArg) *tracer.Tensor {
 
 // LinalgEig calls aten::linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)
 func LinalgEig(self tracer.Operand) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("linalg_eig", self)
-	return out[0], out[1]
+	results := tracer.Invoke("linalg_eig", self)
+	return results[0], results[1]
 }
 
 // LinalgEigh calls aten::linalg_eigh(Tensor self, str UPLO='L') -> (Tensor eigenvalues, Tensor eigenvectors)
 func LinalgEigh(self tracer.Operand, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("linalg_eigh", with(opts, self)...)
-	return out[0], out[1]
+	results := tracer.Invoke("linalg_eigh", with(opts, self)...)
+	return results[0], results[1]
 }
 
 // LinalgEigvals calls aten::linalg_eigvals(Tensor self) -> Tensor
@@ -3118,20 +3118,20 @@ func LinalgInv(a tracer.Operand) *tracer.Tensor { return tracer.Invoke("linalg_i
 
 // LinalgInvEx calls aten::linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)
 func LinalgInvEx(a tracer.Operand, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("linalg_inv_ex", with(opts, a)...)
-	return out[0], out[1]
+	results := tracer.Invoke("linalg_inv_ex", with(opts, a)...)
+	return results[0], results[1]
 }
 
 // LinalgLdlFactor calls aten::linalg_ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, Tensor pivots)
 func LinalgLdlFactor(self tracer.Operand, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("linalg_ldl_factor", with(opts, self)...)
-	return out[0], out[1]
+	results := tracer.Invoke("linalg_ldl_factor", with(opts, self)...)
+	return results[0], results[1]
 }
 
 // LinalgLdlFactorEx calls aten::linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False) -> (Tensor LD, Tensor pivots, Tensor info)
 func LinalgLdlFactorEx(self tracer.Operand, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("linalg_ldl_factor_ex", with(opts, self)...)
-	return out[0], out[1], out[2]
+	results := tracer.Invoke("linalg_ldl_factor_ex", with(opts, self)...)
+	return results[0], results[1], results[2]
 }
 
 // LinalgLdlSolve calls aten::linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor
@@ -3141,26 +3141,26 @@ func LinalgLdlSolve(lD tracer.Operand, pivots tracer.Operand, b tracer.Operand, 
 
 // LinalgLstsq calls aten::linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)
 func LinalgLstsq(self tracer.Operand, b tracer.Operand, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor, *tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("linalg_lstsq", with(opts, self, b)...)
-	return out[0], out[1], out[2], out[3]
+	results := tracer.Invoke("linalg_lstsq", with(opts, self, b)...)
+	return results[0], results[1], results[2], results[3]
 }
 
 // LinalgLu calls aten::linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)
 func LinalgLu(a tracer.Operand, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("linalg_lu", with(opts, a)...)
-	return out[0], out[1], out[2]
+	results := tracer.Invoke("linalg_lu", with(opts, a)...)
+	return results[0], results[1], results[2]
 }
 
 // LinalgLuFactor calls aten::linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)
 func LinalgLuFactor(a tracer.Operand, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("linalg_lu_factor", with(opts, a)...)
-	return out[0], out[1]
+	results := tracer.Invoke("linalg_lu_factor", with(opts, a)...)
+	return results[0], results[1]
 }
 
 // LinalgLuFactorEx calls aten::linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)
 func LinalgLuFactorEx(a tracer.Operand, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("linalg_lu_factor_ex", with(opts, a)...)
-	return out[0], out[1], out[2]
+	results := tracer.Invoke("linalg_lu_factor_ex", with(opts, a)...)
+	return results[0], results[1], results[2]
 }
 
 // LinalgLuSolve calls aten::linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor
@@ -3255,20 +3255,20 @@ func LinalgPinvRcondTensor(self tracer.Operand, rcond tracer.Operand, opts ...at
 
 // LinalgPolar calls aten::linalg_polar(Tensor A) -> (Tensor U, Tensor H)
 func LinalgPolar(a tracer.Operand) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("linalg_polar", a)
-	return out[0], out[1]
+	results := tracer.Invoke("linalg_polar", a)
+	return results[0], results[1]
 }
 
 // LinalgQr calls aten::linalg_qr(Tensor A, str mode='reduced') -> (Tensor Q, Tensor R)
 func LinalgQr(a tracer.Operand, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("linalg_qr", with(opts, a)...)
-	return out[0], out[1]
+	results := tracer.Invoke("linalg_qr", with(opts, a)...)
+	return results[0], results[1]
 }
 
 // LinalgSlogdet calls aten::linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)
 func LinalgSlogdet(a tracer.Operand) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("linalg_slogdet", a)
-	return out[0], out[1]
+	results := tracer.Invoke("linalg_slogdet", a)
+	return results[0], results[1]
 }
 
 // LinalgSolve calls aten::linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor
@@ -3278,8 +3278,8 @@ func LinalgSolve(a tracer.Operand, b tracer.Operand, opts ...aten.KwArg) *tracer
 
 // LinalgSolveEx calls aten::linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor info)
 func LinalgSolveEx(a tracer.Operand, b tracer.Operand, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("linalg_solve_ex", with(opts, a, b)...)
-	return out[0], out[1]
+	results := tracer.Invoke("linalg_solve_ex", with(opts, a, b)...)
+	return results[0], results[1]
 }
 
 // LinalgSolveTriangular calls aten::linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor
@@ -3289,8 +3289,8 @@ func LinalgSolveTriangular(self tracer.Operand, b tracer.Operand, upper bool, op
 
 // LinalgSvd calls aten::linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)
 func LinalgSvd(a tracer.Operand, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("linalg_svd", with(opts, a)...)
-	return out[0], out[1], out[2]
+	results := tracer.Invoke("linalg_svd", with(opts, a)...)
+	return results[0], results[1], results[2]
 }
 
 // LinalgSvdvals calls aten::linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor
@@ -3375,8 +3375,8 @@ func LogSigmoidBackward(gradOutput tracer.Operand, self tracer.Operand, buffer t
 
 // LogSigmoidForward calls aten::log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)
 func LogSigmoidForward(self tracer.Operand) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("log_sigmoid_forward", self)
-	return out[0], out[1]
+	results := tracer.Invoke("log_sigmoid_forward", self)
+	return results[0], results[1]
 }
 
 // LogSoftmaxInt calls aten::log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor
@@ -3457,14 +3457,14 @@ func Logsumexp(self tracer.Operand, dim any, opts ...aten.KwArg) *tracer.Tensor 
 
 // LstmInput calls aten::lstm.input(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor, Tensor)
 func LstmInput(input tracer.Operand, hx tracer.Operands, params tracer.Operands, hasBiases bool, numLayers int64, dropout float64, train bool, bidirectional bool, batchFirst bool) (*tracer.Tensor, *tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("lstm.input", input, hx, params, hasBiases, numLayers, dropout, train, bidirectional, batchFirst)
-	return out[0], out[1], out[2]
+	results := tracer.Invoke("lstm.input", input, hx, params, hasBiases, numLayers, dropout, train, bidirectional, batchFirst)
+	return results[0], results[1], results[2]
 }
 
 // LstmCell calls aten::lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> (Tensor, Tensor)
 func LstmCell(input tracer.Operand, hx tracer.Operands, wIh tracer.Operand, wHh tracer.Operand, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("lstm_cell", with(opts, input, hx, wIh, wHh)...)
-	return out[0], out[1]
+	results := tracer.Invoke("lstm_cell", with(opts, input, hx, wIh, wHh)...)
+	return results[0], results[1]
 }
 
 // LtScalar calls aten::lt.Scalar(Tensor self, Scalar other) -> Tensor
@@ -3484,8 +3484,8 @@ func LuSolve(self tracer.Operand, lUData tracer.Operand, lUPivots tracer.Operand
 
 // LuUnpack calls aten::lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)
 func LuUnpack(lUData tracer.Operand, lUPivots tracer.Operand, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("lu_unpack", with(opts, lUData, lUPivots)...)
-	return out[0], out[1], out[2]
+	results := tracer.Invoke("lu_unpack", with(opts, lUData, lUPivots)...)
+	return results[0], results[1], results[2]
 }
 
 // MH calls aten::mH(Tensor(a) self) -> Tensor(a)
@@ -3555,8 +3555,8 @@ func Max(self tracer.Operand) *tracer.Tensor { return tracer.Invoke("max", self)
 
 // MaxDim calls aten::max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)
 func MaxDim(self tracer.Operand, dim int64, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("max.dim", with(opts, self, dim)...)
-	return out[0], out[1]
+	results := tracer.Invoke("max.dim", with(opts, self, dim)...)
+	return results[0], results[1]
 }
 
 // MaxOther calls aten::max.other(Tensor self, Tensor other) -> Tensor
@@ -3571,8 +3571,8 @@ func MaxPool1d(self tracer.Operand, kernelSize any, opts ...aten.KwArg) *tracer.
 
 // MaxPool1dWithIndices calls aten::max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], int[1] dilation=[1], bool ceil_mode=False) -> (Tensor, Tensor)
 func MaxPool1dWithIndices(self tracer.Operand, kernelSize any, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("max_pool1d_with_indices", with(opts, self, kernelSize)...)
-	return out[0], out[1]
+	results := tracer.Invoke("max_pool1d_with_indices", with(opts, self, kernelSize)...)
+	return results[0], results[1]
 }
 
 // MaxPool2d calls aten::max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> Tensor
@@ -3582,8 +3582,8 @@ func MaxPool2d(self tracer.Operand, kernelSize any, opts ...aten.KwArg) *tracer.
 
 // MaxPool2dWithIndices calls aten::max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)
 func MaxPool2dWithIndices(self tracer.Operand, kernelSize any, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("max_pool2d_with_indices", with(opts, self, kernelSize)...)
-	return out[0], out[1]
+	results := tracer.Invoke("max_pool2d_with_indices", with(opts, self, kernelSize)...)
+	return results[0], results[1]
 }
 
 // MaxPool2dWithIndicesBackward calls aten::max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices) -> Tensor
@@ -3598,8 +3598,8 @@ func MaxPool3d(self tracer.Operand, kernelSize any, opts ...aten.KwArg) *tracer.
 
 // MaxPool3dWithIndices calls aten::max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)
 func MaxPool3dWithIndices(self tracer.Operand, kernelSize any, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("max_pool3d_with_indices", with(opts, self, kernelSize)...)
-	return out[0], out[1]
+	results := tracer.Invoke("max_pool3d_with_indices", with(opts, self, kernelSize)...)
+	return results[0], results[1]
 }
 
 // MaxPool3dWithIndicesBackward calls aten::max_pool3d_with_indices_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, int[3] padding, int[3] dilation, bool ceil_mode, Tensor indices) -> Tensor
@@ -3637,8 +3637,8 @@ func Median(self tracer.Operand) *tracer.Tensor { return tracer.Invoke("median",
 
 // MedianDim calls aten::median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)
 func MedianDim(self tracer.Operand, dim int64, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("median.dim", with(opts, self, dim)...)
-	return out[0], out[1]
+	results := tracer.Invoke("median.dim", with(opts, self, dim)...)
+	return results[0], results[1]
 }
 
 // Meshgrid calls aten::meshgrid(Tensor[] tensors) -> Tensor[]
@@ -3654,8 +3654,8 @@ func Min(self tracer.Operand) *tracer.Tensor { return tracer.Invoke("min", self)
 
 // MinDim calls aten::min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)
 func MinDim(self tracer.Operand, dim int64, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("min.dim", with(opts, self, dim)...)
-	return out[0], out[1]
+	results := tracer.Invoke("min.dim", with(opts, self, dim)...)
+	return results[0], results[1]
 }
 
 // MinOther calls aten::min.other(Tensor self, Tensor other) -> Tensor
@@ -3678,8 +3678,8 @@ func MishBackward(gradOutput tracer.Operand, self tracer.Operand) *tracer.Tensor
 
 // MkldnnRnnLayer calls aten::mkldnn_rnn_layer(Tensor input, Tensor weight0, Tensor weight1, Tensor weight2, Tensor weight3, Tensor hx_, Tensor cx_, bool reverse, int[] batch_sizes, int mode, int hidden_size, int num_layers, bool has_biases, bool bidirectional, bool batch_first, bool train) -> (Tensor, Tensor, Tensor, Tensor)
 func MkldnnRnnLayer(input tracer.Operand, weight0 tracer.Operand, weight1 tracer.Operand, weight2 tracer.Operand, weight3 tracer.Operand, hx tracer.Operand, cx tracer.Operand, reverse bool, batchSizes any, mode int64, hiddenSize int64, numLayers int64, hasBiases bool, bidirectional bool, batchFirst bool, train bool) (*tracer.Tensor, *tracer.Tensor, *tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("mkldnn_rnn_layer", input, weight0, weight1, weight2, weight3, hx, cx, reverse, batchSizes, mode, hiddenSize, numLayers, hasBiases, bidirectional, batchFirst, train)
-	return out[0], out[1], out[2], out[3]
+	results := tracer.Invoke("mkldnn_rnn_layer", input, weight0, weight1, weight2, weight3, hx, cx, reverse, batchSizes, mode, hiddenSize, numLayers, hasBiases, bidirectional, batchFirst, train)
+	return results[0], results[1], results[2], results[3]
 }
 
 // Mm calls aten::mm(Tensor self, Tensor mat2) -> Tensor
@@ -3689,8 +3689,8 @@ func Mm(self tracer.Operand, mat2 tracer.Operand) *tracer.Tensor {
 
 // Mode calls aten::mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)
 func Mode(self tracer.Operand, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("mode", with(opts, self)...)
-	return out[0], out[1]
+	results := tracer.Invoke("mode", with(opts, self)...)
+	return results[0], results[1]
 }
 
 // MoveaxisInt calls aten::moveaxis.int(Tensor(a) self, int source, int destination) -> Tensor(a)
@@ -3758,8 +3758,8 @@ func MultilabelMarginLossBackward(gradOutput tracer.Operand, self tracer.Operand
 
 // MultilabelMarginLossForward calls aten::multilabel_margin_loss_forward(Tensor self, Tensor target, int reduction) -> (Tensor output, Tensor is_target)
 func MultilabelMarginLossForward(self tracer.Operand, target tracer.Operand, reduction int64) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("multilabel_margin_loss_forward", self, target, reduction)
-	return out[0], out[1]
+	results := tracer.Invoke("multilabel_margin_loss_forward", self, target, reduction)
+	return results[0], results[1]
 }
 
 // Multinomial calls aten::multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor
@@ -3802,8 +3802,8 @@ func Nanmedian(self tracer.Operand) *tracer.Tensor { return tracer.Invoke("nanme
 
 // NanmedianDim calls aten::nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)
 func NanmedianDim(self tracer.Operand, dim int64, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("nanmedian.dim", with(opts, self, dim)...)
-	return out[0], out[1]
+	results := tracer.Invoke("nanmedian.dim", with(opts, self, dim)...)
+	return results[0], results[1]
 }
 
 // Nanquantile calls aten::nanquantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation="linear") -> Tensor
@@ -3833,14 +3833,14 @@ func Narrow(self tracer.Operand, dim int64, start any, length any) *tracer.Tenso
 
 // NativeBatchNorm calls aten::native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)
 func NativeBatchNorm(input tracer.Operand, weight tracer.Operand, bias tracer.Operand, runningMean tracer.Operand, runningVar tracer.Operand, training bool, momentum float64, eps float64) (*tracer.Tensor, *tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("native_batch_norm", input, weight, bias, runningMean, runningVar, training, momentum, eps)
-	return out[0], out[1], out[2]
+	results := tracer.Invoke("native_batch_norm", input, weight, bias, runningMean, runningVar, training, momentum, eps)
+	return results[0], results[1], results[2]
 }
 
 // NativeBatchNormBackward calls aten::native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, Tensor? running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float eps, bool[3] output_mask) -> (Tensor, Tensor, Tensor)
 func NativeBatchNormBackward(gradOut tracer.Operand, input tracer.Operand, weight tracer.Operand, runningMean tracer.Operand, runningVar tracer.Operand, saveMean tracer.Operand, saveInvstd tracer.Operand, train bool, eps float64, outputMask any) (*tracer.Tensor, *tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("native_batch_norm_backward", gradOut, input, weight, runningMean, runningVar, saveMean, saveInvstd, train, eps, outputMask)
-	return out[0], out[1], out[2]
+	results := tracer.Invoke("native_batch_norm_backward", gradOut, input, weight, runningMean, runningVar, saveMean, saveInvstd, train, eps, outputMask)
+	return results[0], results[1], results[2]
 }
 
 // NativeChannelShuffle calls aten::native_channel_shuffle(Tensor self, SymInt groups) -> Tensor
@@ -3850,8 +3850,8 @@ func NativeChannelShuffle(self tracer.Operand, groups any) *tracer.Tensor {
 
 // NativeDropout calls aten::native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)
 func NativeDropout(input tracer.Operand, p float64, train any) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("native_dropout", input, p, train)
-	return out[0], out[1]
+	results := tracer.Invoke("native_dropout", input, p, train)
+	return results[0], results[1]
 }
 
 // NativeDropoutBackward calls aten::native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor
@@ -3861,26 +3861,26 @@ func NativeDropoutBackward(gradOutput tracer.Operand, mask tracer.Operand, scale
 
 // NativeGroupNorm calls aten::native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int group, float eps) -> (Tensor, Tensor, Tensor)
 func NativeGroupNorm(input tracer.Operand, weight tracer.Operand, bias tracer.Operand, n any, c any, hxW any, group int64, eps float64) (*tracer.Tensor, *tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("native_group_norm", input, weight, bias, n, c, hxW, group, eps)
-	return out[0], out[1], out[2]
+	results := tracer.Invoke("native_group_norm", input, weight, bias, n, c, hxW, group, eps)
+	return results[0], results[1], results[2]
 }
 
 // NativeGroupNormBackward calls aten::native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, SymInt N, SymInt C, SymInt HxW, int group, bool[3] output_mask) -> (Tensor, Tensor, Tensor)
 func NativeGroupNormBackward(gradOut tracer.Operand, input tracer.Operand, mean tracer.Operand, rstd tracer.Operand, weight tracer.Operand, n any, c any, hxW any, group int64, outputMask any) (*tracer.Tensor, *tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("native_group_norm_backward", gradOut, input, mean, rstd, weight, n, c, hxW, group, outputMask)
-	return out[0], out[1], out[2]
+	results := tracer.Invoke("native_group_norm_backward", gradOut, input, mean, rstd, weight, n, c, hxW, group, outputMask)
+	return results[0], results[1], results[2]
 }
 
 // NativeLayerNorm calls aten::native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)
 func NativeLayerNorm(input tracer.Operand, normalizedShape any, weight tracer.Operand, bias tracer.Operand, eps float64) (*tracer.Tensor, *tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("native_layer_norm", input, normalizedShape, weight, bias, eps)
-	return out[0], out[1], out[2]
+	results := tracer.Invoke("native_layer_norm", input, normalizedShape, weight, bias, eps)
+	return results[0], results[1], results[2]
 }
 
 // NativeLayerNormBackward calls aten::native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor mean, Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)
 func NativeLayerNormBackward(gradOut tracer.Operand, input tracer.Operand, normalizedShape any, mean tracer.Operand, rstd tracer.Operand, weight tracer.Operand, bias tracer.Operand, outputMask any) (*tracer.Tensor, *tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("native_layer_norm_backward", gradOut, input, normalizedShape, mean, rstd, weight, bias, outputMask)
-	return out[0], out[1], out[2]
+	results := tracer.Invoke("native_layer_norm_backward", gradOut, input, normalizedShape, mean, rstd, weight, bias, outputMask)
+	return results[0], results[1], results[2]
 }
 
 // NeScalar calls aten::ne.Scalar(Tensor self, Scalar other) -> Tensor
@@ -3946,8 +3946,8 @@ func NllLoss2dBackward(gradOutput tracer.Operand, self tracer.Operand, target tr
 
 // NllLoss2dForward calls aten::nll_loss2d_forward(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index) -> (Tensor output, Tensor total_weight)
 func NllLoss2dForward(self tracer.Operand, target tracer.Operand, weight tracer.Operand, reduction int64, ignoreIndex any) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("nll_loss2d_forward", self, target, weight, reduction, ignoreIndex)
-	return out[0], out[1]
+	results := tracer.Invoke("nll_loss2d_forward", self, target, weight, reduction, ignoreIndex)
+	return results[0], results[1]
 }
 
 // NllLossBackward calls aten::nll_loss_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index, Tensor total_weight) -> Tensor
@@ -3957,8 +3957,8 @@ func NllLossBackward(gradOutput tracer.Operand, self tracer.Operand, target trac
 
 // NllLossForward calls aten::nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index) -> (Tensor output, Tensor total_weight)
 func NllLossForward(self tracer.Operand, target tracer.Operand, weight tracer.Operand, reduction int64, ignoreIndex any) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("nll_loss_forward", self, target, weight, reduction, ignoreIndex)
-	return out[0], out[1]
+	results := tracer.Invoke("nll_loss_forward", self, target, weight, reduction, ignoreIndex)
+	return results[0], results[1]
 }
 
 // NllLossNd calls aten::nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100) -> Tensor
@@ -4180,8 +4180,8 @@ func Put(self tracer.Operand, index tracer.Operand, source tracer.Operand, opts 
 
 // Qr calls aten::qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)
 func Qr(self tracer.Operand, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("qr", with(opts, self)...)
-	return out[0], out[1]
+	results := tracer.Invoke("qr", with(opts, self)...)
+	return results[0], results[1]
 }
 
 // Quantile calls aten::quantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation="linear") -> Tensor
@@ -4470,8 +4470,8 @@ func RmsNorm(input tracer.Operand, normalizedShape any, opts ...aten.KwArg) *tra
 
 // RnnReluInput calls aten::rnn_relu.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)
 func RnnReluInput(input tracer.Operand, hx tracer.Operand, params tracer.Operands, hasBiases bool, numLayers int64, dropout float64, train bool, bidirectional bool, batchFirst bool) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("rnn_relu.input", input, hx, params, hasBiases, numLayers, dropout, train, bidirectional, batchFirst)
-	return out[0], out[1]
+	results := tracer.Invoke("rnn_relu.input", input, hx, params, hasBiases, numLayers, dropout, train, bidirectional, batchFirst)
+	return results[0], results[1]
 }
 
 // RnnReluCell calls aten::rnn_relu_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor
@@ -4481,8 +4481,8 @@ func RnnReluCell(input tracer.Operand, hx tracer.Operand, wIh tracer.Operand, wH
 
 // RnnTanhInput calls aten::rnn_tanh.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)
 func RnnTanhInput(input tracer.Operand, hx tracer.Operand, params tracer.Operands, hasBiases bool, numLayers int64, dropout float64, train bool, bidirectional bool, batchFirst bool) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("rnn_tanh.input", input, hx, params, hasBiases, numLayers, dropout, train, bidirectional, batchFirst)
-	return out[0], out[1]
+	results := tracer.Invoke("rnn_tanh.input", input, hx, params, hasBiases, numLayers, dropout, train, bidirectional, batchFirst)
+	return results[0], results[1]
 }
 
 // RnnTanhCell calls aten::rnn_tanh_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor
@@ -4523,8 +4523,8 @@ func RreluWithNoiseBackward(gradOutput tracer.Operand, self tracer.Operand, nois
 
 // RreluWithNoiseFunctional calls aten::rrelu_with_noise_functional(Tensor self, Tensor noise, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool training=False, Generator? generator=None) -> (Tensor, Tensor noise_out)
 func RreluWithNoiseFunctional(self tracer.Operand, noise tracer.Operand, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("rrelu_with_noise_functional", with(opts, self, noise)...)
-	return out[0], out[1]
+	results := tracer.Invoke("rrelu_with_noise_functional", with(opts, self, noise)...)
+	return results[0], results[1]
 }
 
 // Rsqrt calls aten::rsqrt(Tensor self) -> Tensor
@@ -4669,8 +4669,8 @@ func SliceScatter(self tracer.Operand, src tracer.Operand, opts ...aten.KwArg) *
 
 // Slogdet calls aten::slogdet(Tensor self) -> (Tensor sign, Tensor logabsdet)
 func Slogdet(self tracer.Operand) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("slogdet", self)
-	return out[0], out[1]
+	results := tracer.Invoke("slogdet", self)
+	return results[0], results[1]
 }
 
 // SlowConv3d calls aten::slow_conv3d(Tensor self, Tensor weight, SymInt[3] kernel_size, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], SymInt[3] padding=[0, 0, 0]) -> Tensor
@@ -4750,14 +4750,14 @@ func SoftshrinkBackward(gradOutput tracer.Operand, self tracer.Operand, lambd an
 
 // Sort calls aten::sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)
 func Sort(self tracer.Operand, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("sort", with(opts, self)...)
-	return out[0], out[1]
+	results := tracer.Invoke("sort", with(opts, self)...)
+	return results[0], results[1]
 }
 
 // SortStable calls aten::sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)
 func SortStable(self tracer.Operand, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("sort.stable", with(opts, self)...)
-	return out[0], out[1]
+	results := tracer.Invoke("sort.stable", with(opts, self)...)
+	return results[0], results[1]
 }
 
 // SpecialAiryAi calls aten::special_airy_ai(Tensor x) -> Tensor
@@ -5212,20 +5212,20 @@ func StdDim(self tracer.Operand, dim any, opts ...aten.KwArg) *tracer.Tensor {
 
 // StdMeanCorrection calls aten::std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)
 func StdMeanCorrection(self tracer.Operand, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("std_mean.correction", with(opts, self)...)
-	return out[0], out[1]
+	results := tracer.Invoke("std_mean.correction", with(opts, self)...)
+	return results[0], results[1]
 }
 
 // StdMean calls aten::std_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)
 func StdMean(self tracer.Operand, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("std_mean", with(opts, self)...)
-	return out[0], out[1]
+	results := tracer.Invoke("std_mean", with(opts, self)...)
+	return results[0], results[1]
 }
 
 // StdMeanDim calls aten::std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)
 func StdMeanDim(self tracer.Operand, dim any, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("std_mean.dim", with(opts, self, dim)...)
-	return out[0], out[1]
+	results := tracer.Invoke("std_mean.dim", with(opts, self, dim)...)
+	return results[0], results[1]
 }
 
 // StftCenter calls aten::stft.center(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, str pad_mode="reflect", bool normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None) -> Tensor
@@ -5275,8 +5275,8 @@ func SumToSize(self tracer.Operand, size any) *tracer.Tensor {
 
 // Svd calls aten::svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)
 func Svd(self tracer.Operand, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("svd", with(opts, self)...)
-	return out[0], out[1], out[2]
+	results := tracer.Invoke("svd", with(opts, self)...)
+	return results[0], results[1], results[2]
 }
 
 // Swapaxes calls aten::swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)
@@ -5378,8 +5378,8 @@ func ToDenseBackward(grad tracer.Operand, input tracer.Operand, opts ...aten.KwA
 
 // Topk calls aten::topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)
 func Topk(self tracer.Operand, k any, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("topk", with(opts, self, k)...)
-	return out[0], out[1]
+	results := tracer.Invoke("topk", with(opts, self, k)...)
+	return results[0], results[1]
 }
 
 // Trace calls aten::trace(Tensor self) -> Tensor
@@ -5417,8 +5417,8 @@ func TrapzX(y tracer.Operand, x tracer.Operand, opts ...aten.KwArg) *tracer.Tens
 
 // TriangularSolve calls aten::triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)
 func TriangularSolve(self tracer.Operand, a tracer.Operand, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("triangular_solve", with(opts, self, a)...)
-	return out[0], out[1]
+	results := tracer.Invoke("triangular_solve", with(opts, self, a)...)
+	return results[0], results[1]
 }
 
 // Tril calls aten::tril(Tensor self, SymInt diagonal=0) -> Tensor
@@ -5496,20 +5496,20 @@ func Uniform(self tracer.Operand, opts ...aten.KwArg) *tracer.Tensor {
 
 // UniqueConsecutive calls aten::unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor)
 func UniqueConsecutive(self tracer.Operand, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("unique_consecutive", with(opts, self)...)
-	return out[0], out[1], out[2]
+	results := tracer.Invoke("unique_consecutive", with(opts, self)...)
+	return results[0], results[1], results[2]
 }
 
 // UniqueDim calls aten::unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)
 func UniqueDim(self tracer.Operand, dim int64, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("unique_dim", with(opts, self, dim)...)
-	return out[0], out[1], out[2]
+	results := tracer.Invoke("unique_dim", with(opts, self, dim)...)
+	return results[0], results[1], results[2]
 }
 
 // UniqueDimConsecutive calls aten::unique_dim_consecutive(Tensor self, int dim, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)
 func UniqueDimConsecutive(self tracer.Operand, dim int64, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("unique_dim_consecutive", with(opts, self, dim)...)
-	return out[0], out[1], out[2]
+	results := tracer.Invoke("unique_dim_consecutive", with(opts, self, dim)...)
+	return results[0], results[1], results[2]
 }
 
 // UnsafeChunk calls aten::unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]
@@ -5664,20 +5664,20 @@ func VarDim(self tracer.Operand, dim any, opts ...aten.KwArg) *tracer.Tensor {
 
 // VarMeanCorrection calls aten::var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)
 func VarMeanCorrection(self tracer.Operand, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("var_mean.correction", with(opts, self)...)
-	return out[0], out[1]
+	results := tracer.Invoke("var_mean.correction", with(opts, self)...)
+	return results[0], results[1]
 }
 
 // VarMean calls aten::var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)
 func VarMean(self tracer.Operand, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("var_mean", with(opts, self)...)
-	return out[0], out[1]
+	results := tracer.Invoke("var_mean", with(opts, self)...)
+	return results[0], results[1]
 }
 
 // VarMeanDim calls aten::var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)
 func VarMeanDim(self tracer.Operand, dim any, opts ...aten.KwArg) (*tracer.Tensor, *tracer.Tensor) {
-	out := tracer.Invoke("var_mean.dim", with(opts, self, dim)...)
-	return out[0], out[1]
+	results := tracer.Invoke("var_mean.dim", with(opts, self, dim)...)
+	return results[0], results[1]
 }
 
 // Vdot calls aten::vdot(Tensor self, Tensor other) -> Tensor
