@@ -172,7 +172,7 @@ var builtin = sync.OnceValue(func() *Registry {
 func Builtin() *Registry { return builtin() }
 
 // Lookup finds an operator by "aten.add.Tensor", "torch.ops.aten.add.Tensor" or "aten.relu.default"; nil if there is none.
-// In-place and _copy forms are derived from the functional or view entry when they are not declared.
+// In-place, out and _copy forms are derived from the functional or view entry when they are not declared.
 func (r *Registry) Lookup(name string) *Op {
 	name = strings.TrimPrefix(name, "torch.ops.")
 	for q := r; q != nil; q = q.parent {
@@ -222,7 +222,7 @@ var irregularInPlace = map[string]string{
 	"aten.__irshift__.Tensor": "aten.__rshift__.Tensor", "aten.__irshift__.Scalar": "aten.__rshift__.Scalar",
 }
 
-// derive makes the in-place form of a functional entry, or the _copy form of a view.
+// derive makes the in-place or out form of a functional entry, or the _copy form of a view.
 func (r *Registry) derive(name string) *Op {
 	parts := strings.Split(name, ".")
 	if len(parts) != 3 {
@@ -245,57 +245,10 @@ func (r *Registry) derive(name string) *Op {
 			return copyOf(op)
 		}
 	}
-	if f, ok := strings.CutSuffix(overload, "out"); ok {
-		for _, o := range outOverloads[f] {
-			if op := r.Lookup(ns + "." + base + "." + o); op != nil {
-				return outOf(op, overload)
-			}
-		}
+	if ns == "aten" {
+		return r.outVariant(base + "." + overload)
 	}
 	return nil
-}
-
-// outOverloads names by the overload of an out variant, without its "out", those that it may be made of.
-var outOverloads = map[string][]string{
-	"":        {"default", "Tensor"},
-	"Tensor_": {"Tensor"},
-	"Scalar_": {"Scalar"},
-}
-
-// outOf makes the variant of op that writes its result into the argument out; nil if op's schema has no such form. Where
-// PyTorch would resize out, the variant refuses.
-func outOf(op *Op, overload string) *Op {
-	s := op.schema
-	if len(s.Returns) != 1 || s.Returns[0].Base != "Tensor" || s.Returns[0].List || op.IsView() || op.Mutates() || op.Shape == nil && op.Decomp == nil {
-		return nil
-	}
-	star := "*, "
-	for i := range s.Params {
-		switch {
-		case s.Params[i].Name == "device": // out variants of factories leave out what out knows
-			return nil
-		case s.Params[i].KwOnly:
-			star = ""
-		}
-	}
-	text := s.text[strings.IndexByte(s.text, '('):]
-	text = s.Namespace + "::" + s.Base + "." + overload + text[:strings.LastIndex(text, ") -> ")] + ", " + star + "Tensor(a!) out) -> Tensor(a!)"
-	d := &Op{Schema: text, derived: "out variant of " + op.Name(), Decomp: func(b *Build, a *Args) []*Value {
-		n := len(a.V) - 1
-		r, out := b.call(op, &Args{Op: op, V: a.V[:n]})[0], a.Tensor(n)
-		if !CanCast(r.DType, out.DType) {
-			Fail("result type %s can't be cast to the desired output type %s", r.DType.CPPName(), out.DType.CPPName())
-		}
-		if !SameSizes(out.Sizes, r.Sizes) {
-			Fail("an output of shape %v would have to be resized to %v", out.Sizes, r.Sizes)
-		}
-		b.CallN("copy_", out, r)
-		return []*Value{out}
-	}}
-	if d.init() != nil {
-		return nil
-	}
-	return d
 }
 
 func inplaceOf(op *Op) *Op {
