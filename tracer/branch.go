@@ -7,7 +7,6 @@ import (
 
 	"github.com/pt2go/pt2/aten"
 	"github.com/pt2go/pt2/export"
-	"github.com/pt2go/pt2/symbolic"
 )
 
 // branch is the recording of a function that a control flow operator calls: a session of its own, whose inputs are whatever it uses of
@@ -214,37 +213,4 @@ func (s *session) higherOrder(name, class string, results []*aten.Value, args ..
 		res[i] = &Tensor{v: v, s: s}
 	}
 	return res
-}
-
-// SymBool is a comparison of sizes that may stay open while a model is exported: see [Compare].
-type SymBool struct {
-	op   string
-	a, b symbolic.Int
-}
-
-// Compare is a comparison, "==", "!=", "<", "<=", ">" or ">=", that [Cond] takes without deciding it. To decide it, call the methods of
-// [symbolic.Int].
-func Compare(a symbolic.Int, op string, b symbolic.Int) SymBool { return SymBool{op, a, b} }
-
-// comparisons are by operator: Python's function, the expression, and the answer for numbers.
-var comparisons = map[string]struct {
-	name string
-	expr symbolic.Op
-	hold func(a, b symbolic.Int) bool
-}{
-	"==": {"eq", "Equality", symbolic.Int.Eq}, "!=": {"ne", "Unequality", symbolic.Int.Ne}, "<": {"lt", "StrictLessThan", symbolic.Int.Lt},
-	"<=": {"le", "LessThan", symbolic.Int.Le}, ">": {"gt", "StrictGreaterThan", func(a, b symbolic.Int) bool { return b.Lt(a) }},
-	">=": {"ge", "GreaterThan", func(a, b symbolic.Int) bool { return b.Le(a) }},
-}
-
-// decided is the answer if it does not depend on symbols.
-func (c SymBool) decided() (yes, known bool) {
-	f, ok := comparisons[c.op]
-	if !ok {
-		panic(&UserError{Kind: InvalidInput, Msg: fmt.Sprintf("Compare knows ==, !=, <, <=, > and >=, got %q", c.op)})
-	}
-	if c.a.IsConst() && c.b.IsConst() {
-		return f.hold(c.a, c.b), true
-	}
-	return false, false
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/pt2go/pt2/symbolic"
 )
 
-// Cond calls one of two functions on the operands, as torch.cond. Pred is a tensor of one element, a [SymBool], or a bool, which is
-// decided at once. While a model is exported, both functions are recorded as subgraphs; what they use from outside (tensors, parameters,
+// Cond calls one of two functions on the operands, as torch.cond. Pred is a tensor of one element, a [Bool] such as that of
+// [Gt], which stays open where it depends on symbols, or a bool. While a model is exported, both functions are recorded as subgraphs; what they use from outside (tensors, parameters,
 // buffers, sizes) becomes their inputs. They must give results of the same number, dtypes and dimensions; sizes that differ are unbacked, see
 // [Tensor.Item]. They neither write to nor return what comes from outside.
 func Cond(pred any, trueFn, falseFn func(x ...*Tensor) []*Tensor, operands ...*Tensor) []*Tensor {
@@ -25,9 +25,9 @@ func Cond(pred any, trueFn, falseFn func(x ...*Tensor) []*Tensor, operands ...*T
 	switch p := pred.(type) {
 	case bool:
 		return choose(p)
-	case SymBool:
-		if yes, known := p.decided(); known {
-			return choose(yes)
+	case Bool:
+		if p.e == nil {
+			return choose(p.v)
 		}
 		if len(operands) == 0 {
 			panic(flowError("Cond: a comparison of sizes needs at least one operand"))
@@ -71,9 +71,9 @@ func (s *session) cond(pred any, trueFn, falseFn func(x ...*Tensor) []*Tensor, o
 	switch x := pred.(type) {
 	case *Tensor:
 		p = s.rec.Node(s.lower(x).(*aten.Value))
-	case SymBool:
-		s.rec.SetMetadata(s.metadata(comparisons[x.op].name))
-		p = s.rec.Comparison(comparisons[x.op].name, comparisons[x.op].expr, x.a, x.b)
+	case Bool:
+		s.rec.SetMetadata(s.metadata("cond"))
+		p = s.rec.Condition(x.e)
 	}
 	t := s.record(trueFn, operands, nil)
 	f := s.record(falseFn, operands, nil)

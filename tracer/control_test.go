@@ -14,7 +14,6 @@ import (
 	"github.com/pt2go/pt2/internal/golden"
 	"github.com/pt2go/pt2/loader"
 	"github.com/pt2go/pt2/pytree"
-	"github.com/pt2go/pt2/symbolic"
 	"github.com/pt2go/pt2/tensor"
 	"github.com/pt2go/pt2/tensor/tensorio"
 	"github.com/pt2go/pt2/tracer"
@@ -97,7 +96,7 @@ func flows() map[string]flowCase {
 			return tensors{b[0], ac[1]}
 		}), [][]*tensor.Tensor{{x, yes}, {x, no}}, ""},
 		"Sizes": {newFlow("x", func(m *flow, x tensors) tensors {
-			return tracer.Cond(tracer.Compare(x[0].Size(0), ">", symbolic.N(3)), func(x ...*tracer.Tensor) tensors { return tensors{add(x[0], 1)} },
+			return tracer.Cond(tracer.Gt(x[0].Size(0), 3), func(x ...*tracer.Tensor) tensors { return tensors{add(x[0], 1)} },
 				func(x ...*tracer.Tensor) tensors { return tensors{x[0].Op("sub.Tensor", 1)} }, x[0])
 		}), [][]*tensor.Tensor{{x}, {ramp(2, 3)}}, "x"},
 		"Loop": {newFlow("i x", func(m *flow, x tensors) tensors {

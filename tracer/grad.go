@@ -15,7 +15,7 @@ func EnableGrad(f func(x ...*Tensor) []*Tensor, x ...*Tensor) []*Tensor { return
 
 func withGrad(on bool, f func(x ...*Tensor) []*Tensor, x []*Tensor) []*Tensor {
 	if len(x) == 0 {
-		panic(flowError("NoGrad: at least one tensor must be given, which tells the run"))
+		panic(flowError("NoGrad and EnableGrad: at least one tensor must be given, which tells the run"))
 	}
 	s := x[0].s.now()
 	if s.rec == nil || on == !s.noGrad {
@@ -26,7 +26,7 @@ func withGrad(on bool, f func(x ...*Tensor) []*Tensor, x []*Tensor) []*Tensor {
 		return f(x...)
 	}, x, nil)
 	if len(b.outs) == 0 {
-		panic(flowError("NoGrad: the function gives no tensors"))
+		panic(flowError("NoGrad and EnableGrad: the function gives no tensors"))
 	}
 	results := make([]*aten.Value, len(b.outs))
 	for i, v := range b.values() {

@@ -188,18 +188,6 @@ func (r *Recorder) NotPointwise() string {
 	return ""
 }
 
-// Comparison records a comparison of sizes by Python's function of that name, such as gt, as a symbolic bool.
-func (r *Recorder) Comparison(name string, op symbolic.Op, a, b symbolic.Int) *export.Value {
-	x, y := r.d.syms.argument(a), r.d.syms.argument(b)
-	n := &export.Node{Target: "_operator." + name, Metadata: maps.Clone(r.d.metadata), Args: []export.NamedArg{{Name: "a", Value: x, Kind: export.Positional}, {Name: "b", Value: y, Kind: export.Positional}}}
-	n.Name = r.d.names.Create(name)
-	v := r.d.value(n.Name, export.SymBoolKind)
-	v.Def, v.Sym = n, &symbolic.Expr{Op: op, Args: []*symbolic.Expr{a.Expr(), b.Expr()}}
-	n.Outputs = []export.Argument{v}
-	r.d.g.Nodes = append(r.d.g.Nodes, n)
-	return v
-}
-
 // WithGrad is a tensor's description that needs a gradient only if it may.
 func (r *Recorder) WithGrad(v *aten.Value, may bool) *aten.Value {
 	p := *v.Ref.(*ref)
